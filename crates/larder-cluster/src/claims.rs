@@ -1,11 +1,10 @@
 //! Who has which slot: claims, epochs, changes of this node's role.
 
 use crate::cluster::Cluster;
-use crate::config_file;
+use crate::config_file::{self, Variables};
 use crate::facts::Env;
 use crate::moment::Moment;
 use crate::node_key::NodeKey;
-use crate::packet::NodeFlags;
 use crate::slot_set::SlotSet;
 
 impl Cluster {
@@ -30,10 +29,10 @@ impl Cluster {
             self.unclaimed.insert(slot);
         }
         if lost > 0 && had_slots && self.table[head].slots.is_empty() {
-            self.follow_the_winner(claimant, head);
+            self.follow_the_winner(claimant, head, env);
             self.broadcast_pong(false, env);
         }
-        self.climb_the_chain();
+        self.climb_the_chain(env);
     }
 
     /// One slot of a claim; whether it was this node's, or its primary's.
@@ -82,64 +81,6 @@ impl Cluster {
         for slot in again {
             self.unclaimed.remove(slot);
         }
-    }
-
-    /// The last slot of this node, or of its primary, was taken: the new owner is to be followed.
-    fn follow_the_winner(&mut self, winner: NodeKey, head: NodeKey) {
-        let is_same_shard = self.table[winner].shard == self.me().shard;
-        if is_same_shard || self.settings.allow_replica_migration {
-            self.become_replica_of(winner);
-        } else if head == self.myself {
-            self.outbox.changed();
-        }
-    }
-
-    /// A replica of a replica follows the primary at the top.
-    fn climb_the_chain(&mut self) {
-        let Some(primary) = self.me().primary else { return };
-        if let Some(top) = self.table[primary].primary.filter(|&top| top != self.myself) {
-            self.become_replica_of(top);
-        }
-    }
-
-    /// This node becomes a replica, or that of another primary. Its slots, if it has some, are nobody's.
-    pub(crate) fn become_replica_of(&mut self, primary: NodeKey) {
-        assert!(primary != self.myself);
-        let me = self.myself;
-        self.table.unassign_all(me);
-        self.table.set_role(me, false);
-        self.table[me].flags.set(NodeFlags::MIGRATE_TO, false);
-        self.table.set_primary(me, Some(primary));
-        self.open.migrating.clear();
-        self.open.importing.clear();
-        self.end_manual_failover();
-        self.outbox.changed();
-    }
-
-    /// This node becomes a primary without slots.
-    pub(crate) fn become_primary(&mut self) {
-        let me = self.myself;
-        self.table.set_primary(me, None);
-        self.table.set_role(me, true);
-        self.outbox.changed();
-    }
-
-    /// Another node says that it is no primary any more. Its slots go to the primary that took its place, if that is of its shard.
-    pub(crate) fn demote(&mut self, node: NodeKey, primary: Option<NodeKey>, config_epoch: u64) {
-        let slots = self.table.unassign_all(node);
-        self.table.set_role(node, false);
-        self.table[node].flags.set(NodeFlags::MIGRATE_TO, false);
-        let heir = primary
-            .filter(|&primary| primary != self.myself && self.table[primary].shard == self.table[node].shard);
-        if let Some(heir) = heir.filter(|_| !slots.is_empty()) {
-            self.table.set_primary(heir, None);
-            self.table.set_role(heir, true);
-            slots.iter().for_each(|slot| self.table.assign(slot, heir));
-            let heir = &mut self.table[heir];
-            heir.config_epoch = heir.config_epoch.max(config_epoch);
-        }
-        self.outbox.changed();
-        self.climb_the_chain();
     }
 
     /// Two primaries with one epoch: the one with the smaller name takes a new one.
@@ -204,8 +145,9 @@ impl Cluster {
             *current_epoch = greatest.saturating_add(1);
             table[self.myself].config_epoch = *current_epoch;
         }
-        let epochs = (*current_epoch, self.last_vote_epoch);
-        config_file::print(table, open, epochs, self.settings.tls_cluster, now)
+        let variables =
+            Variables { current_epoch: *current_epoch, last_vote_epoch: self.last_vote_epoch, lineage: None };
+        config_file::print(table, open, &variables, self.settings.tls_cluster, now)
     }
 
     /// Takes slots from their owners, who have granted it, under a new epoch, and tells all nodes. For atomic migrations.

@@ -1,8 +1,8 @@
 //! The state of a node, and how it begins, ends an input and is asked.
 
 use crate::action::Action;
-use crate::config_file::{self, SavedConfig, SavedNode};
-use crate::election::Election;
+use crate::config_file::{self, SavedConfig, SavedNode, Variables};
+use crate::election::{Election, Hindrance};
 use crate::facts::Env;
 use crate::id::NodeId;
 use crate::link::Links;
@@ -16,6 +16,7 @@ use crate::packet::NodeFlags;
 use crate::settings::Settings;
 use crate::slot_map::{MapNode, NO_OWNER, SlotMap};
 use crate::slot_set::{SLOTS, SlotSet};
+use crate::standing::Lineage;
 use crate::stats::Stats;
 use crate::table::Table;
 use std::collections::HashMap;
@@ -36,6 +37,9 @@ pub struct Cluster {
     pub(crate) health: Health,
     pub(crate) election: Election,
     pub(crate) manual: Option<Manual>,
+    /// Which data of a replica is that of its primary.
+    pub(crate) lineage: Lineage,
+    pub(crate) hindrance: Option<Hindrance>,
     pub(crate) settings: Settings,
     pub(crate) rng: fastrand::Rng,
     pub(crate) outbox: Outbox,
@@ -81,6 +85,8 @@ impl Cluster {
             health: Health { is_down: true, begun: None, minority: None },
             election: Election::default(),
             manual: None,
+            lineage: Lineage::NOTHING,
+            hindrance: None,
             settings: settings.bounded(),
             rng,
             outbox: Outbox::default(),
@@ -114,6 +120,7 @@ impl Cluster {
         // No vote is of an epoch that is not known: a file that says so is damaged, and the greater number the safer one.
         cluster.current_epoch = saved.current_epoch.max(epochs).max(saved.last_vote_epoch);
         cluster.last_vote_epoch = saved.last_vote_epoch;
+        cluster.lineage = saved.lineage;
         cluster.announce_settings();
         cluster
     }
@@ -211,6 +218,11 @@ impl Cluster {
         self.health.is_down
     }
 
+    /// Why this node does not seek the place of its primary, which has failed.
+    pub fn hindrance(&self) -> Option<Hindrance> {
+        self.hindrance
+    }
+
     /// What has been counted.
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -267,8 +279,12 @@ impl Cluster {
 
     /// The text of `nodes.conf`.
     pub fn saved_text(&self, now: Moment) -> String {
-        let epochs = (self.current_epoch, self.last_vote_epoch);
-        config_file::print(&self.table, &self.open, epochs, self.settings.tls_cluster, now)
+        let variables = Variables {
+            current_epoch: self.current_epoch,
+            last_vote_epoch: self.last_vote_epoch,
+            lineage: Some(&self.lineage).filter(|_| self.me().is_replica()),
+        };
+        config_file::print(&self.table, &self.open, &variables, self.settings.tls_cluster, now)
     }
 
     /// Whether this node has lost slots since the last map, and none has come to it.

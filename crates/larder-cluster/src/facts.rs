@@ -1,14 +1,17 @@
 //! What the state machine asks of the server.
 
+use crate::history::Place;
 use crate::moment::Moment;
+use crate::primary_link::PrimaryLink;
 
 /// What a node must know of the server that it belongs to. Asked while an input is handled; the answers are those of that moment.
 pub trait Facts {
-    /// A primary's: how far its replication stream is. A replica's: how much of it has been applied. In bytes.
-    fn replication_offset(&self) -> u64;
+    /// Where the data is in its history: the end of a primary's stream, or how much of the stream a
+    /// replica has applied.
+    fn place(&self) -> Place;
 
-    /// A replica's: how long ago it last heard of its primary, in ms, as far as replication goes.
-    fn primary_silence_ms(&self) -> u64;
+    /// A replica's link to its primary.
+    fn primary_link(&self) -> PrimaryLink;
 
     /// Number of keys of a slot, in all databases.
     fn keys_in_slot(&self, slot: u16) -> u64;

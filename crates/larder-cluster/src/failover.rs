@@ -1,8 +1,9 @@
 //! Elections: a replica asks the voters for its primary's place.
 
 use crate::cluster::Cluster;
-use crate::election::Election;
+use crate::election::{Election, Hindrance};
 use crate::facts::Env;
+use crate::id::NodeId;
 use crate::manual::Manual;
 use crate::node::Node;
 use crate::node_key::NodeKey;
@@ -21,14 +22,21 @@ impl Cluster {
     /// Seeks this node's election, if its primary has failed or a manual failover is ready. Called with every tick and every vote.
     pub(crate) fn seek_election(&mut self, env: &Env<'_>) {
         let is_manual = matches!(self.manual, Some(Manual::Replica { is_ready: true, .. }));
+        self.hindrance = None;
         let Some(primary) = self.electable(is_manual, env) else { return };
         let timeout = (VOTE_TIMEOUTS * self.settings.node_timeout_ms).max(VOTE_MS_MIN);
         let Some(time) = self.election.time.filter(|&time| env.now.since(time) <= 2 * timeout) else {
             self.plan_election(primary, is_manual, env);
             return;
         };
-        if !self.election.is_requested && self.manual.is_none() {
+        if !self.election.is_requested && !is_manual {
             self.wait_for_better(primary, env);
+            self.hindrance = self.better_sibling(primary, env).map(Hindrance::Sibling);
+            if self.hindrance.is_some() {
+                // Votes are asked for as soon as that one is no more in the way.
+                self.election.time = Some(time.max(env.ms()));
+                return;
+            }
         }
         if self.election.time.is_some_and(|time| env.ms() < time) || env.now.since(time) > timeout {
             return;
@@ -41,21 +49,42 @@ impl Cluster {
     }
 
     /// The primary whose place this node may seek.
-    fn electable(&self, is_manual: bool, env: &Env<'_>) -> Option<NodeKey> {
+    fn electable(&mut self, is_manual: bool, env: &Env<'_>) -> Option<NodeKey> {
         let me = self.me();
         let primary = me.primary.filter(|_| me.is_replica())?;
         let may = is_manual || (self.table[primary].has_failed() && !self.settings.no_failover);
-        let has_slots = !self.table[primary].slots.is_empty();
-        (may && has_slots && (is_manual || self.is_data_young(env))).then_some(primary)
+        if !may || self.table[primary].slots.is_empty() {
+            return None;
+        }
+        if !is_manual && !self.is_data_young(primary, env) {
+            self.hindrance = Some(Hindrance::OldData);
+            return None;
+        }
+        Some(primary)
     }
 
-    fn is_data_young(&self, env: &Env<'_>) -> bool {
+    fn is_data_young(&self, primary: NodeKey, env: &Env<'_>) -> bool {
         let Settings { node_timeout_ms, replica_validity_factor, replica_ping_period_ms, .. } = self.settings;
-        let age = env.facts.primary_silence_ms().saturating_sub(node_timeout_ms);
-        replica_validity_factor == 0
-            || age
-                <= replica_ping_period_ms
-                    .saturating_add(node_timeout_ms.saturating_mul(replica_validity_factor))
+        let age_max =
+            replica_ping_period_ms.saturating_add(node_timeout_ms.saturating_mul(replica_validity_factor));
+        let age = self.standing(primary, env).age_ms.map(|age| age.saturating_sub(node_timeout_ms));
+        replica_validity_factor == 0 || age.is_some_and(|age| age <= age_max)
+    }
+
+    /// The sibling to which this replica leaves the election for now: since its start it has not
+    /// been in step with the primary, and one that is well has more of the data, or has not said
+    /// since the primary failed how much it has. A delay alone would be a race with that one, and
+    /// one that may not be elected would have to give its data up.
+    fn better_sibling(&self, primary: NodeKey, env: &Env<'_>) -> Option<NodeId> {
+        let standing = self.standing(primary, env);
+        let mine = (u64::MAX - standing.offset, self.me().id);
+        let failed_at = self.table[primary].failed_at;
+        let comes_first = |node: &Node| {
+            let has_said = node.data_received > failed_at;
+            !node.is_failing() && (!has_said || (u64::MAX - node.offset, node.id) < mine)
+        };
+        let is_certain = standing.has_synced && standing.age_ms.is_some();
+        self.siblings(primary).filter(|_| !is_certain).find(|node| comes_first(node)).map(|node| node.id)
     }
 
     fn plan_election(&mut self, primary: NodeKey, is_manual: bool, env: &Env<'_>) {
@@ -66,7 +95,7 @@ impl Cluster {
         if !is_at_once {
             time += delay + self.rng.u64(..=delay);
             time += (siblings * RANK_DELAYS + failed) * delay;
-            time += if env.facts.replication_offset() == 0 { NO_DATA_MS } else { 0 };
+            time += if self.claimed_offset(env) == 0 { NO_DATA_MS } else { 0 };
         }
         let rank = siblings;
         self.election = Election { time: Some(time), is_requested: false, rank, epoch: 0, votes: Vec::new() };
@@ -93,7 +122,7 @@ impl Cluster {
 
     /// Number of siblings that have more of the data, or as much and a smaller name.
     fn better_siblings(&self, primary: NodeKey, env: &Env<'_>) -> u64 {
-        let mine = (u64::MAX - env.facts.replication_offset(), self.me().id);
+        let mine = (u64::MAX - self.claimed_offset(env), self.me().id);
         let is_better = |node: &&Node| {
             !node.flags.has(NodeFlags::NOFAILOVER | NodeFlags::FAIL)
                 && (u64::MAX - node.offset, node.id) < mine

@@ -21,11 +21,13 @@
 //!
 //! Layers, each of which uses only those above it:
 //!
-//! - `id`, `node_key`, `slot_set`, `key_slot`, `moment`, `packet`: values and bytes.
+//! - `id`, `history`, `node_key`, `slot_set`, `key_slot`, `moment`, `packet`: values and bytes.
 //! - `node`, `link`, `reports`, `table`, `open_slots`, `describe`, `config_file`, `slot_map`: what is known, and its texts.
+//! - `primary_link`, `standing`: what a replica may claim in an election.
 //! - `settings`, `facts`, `action`, `outbox`, `stats`, `election`, `manual`: what goes in and out, and what is remembered.
-//! - `cluster`: the state, its beginning and its end. On top of it, each a part of its methods: `send`, `members`, `claims`, `failure`,
-//!   `failover`, `manual_failover`, `replica_migration`, `receive`, `tick`, `commands`, `views`.
+//! - `cluster`: the state, its beginning and its end. On top of it, each a part of its methods:
+//!   `send`, `members`, `roles`, `claims`, `failure`, `failover`, `manual_failover`,
+//!   `replica_migration`, `receive`, `tick`, `commands`, `views`.
 //!
 //! Invariants:
 //! - C1: a vote, an epoch that is begun, and slots that are claimed are in the text of a `Save`, or of a `Write` with a `Sync`, before they
@@ -54,6 +56,7 @@ mod election;
 mod facts;
 mod failover;
 mod failure;
+mod history;
 mod id;
 mod key_slot;
 mod link;
@@ -66,13 +69,16 @@ mod node_key;
 mod open_slots;
 mod outbox;
 pub mod packet;
+mod primary_link;
 mod receive;
 mod replica_migration;
 mod reports;
+mod roles;
 mod send;
 mod settings;
 mod slot_map;
 mod slot_set;
+mod standing;
 mod stats;
 mod table;
 mod tick;
@@ -84,16 +90,20 @@ pub use commands::{Command, CommandError, FailoverMode, Origin, Reply, SlotState
 pub use config_file::{
     ConfigError, SavedConfig, SavedNode, Wrong, parse as parse_nodes_conf, promises_as_much,
 };
+pub use election::Hindrance;
 pub use facts::{Env, Facts};
+pub use history::{History, HistoryId, Place};
 pub use id::{ID_BYTES, NodeId};
 pub use key_slot::{crc16, hash_tag, key_slot, pattern_slot};
 pub use link::{Direction, LinkId};
 pub use moment::Moment;
 pub use node::{Address, Names, Node};
 pub use node_key::NodeKey;
+pub use primary_link::{LinkTimes, PrimaryLink};
 pub use settings::Settings;
 pub use slot_map::{MapNode, SlotMap};
 pub use slot_set::{BITMAP_BYTES, SLOTS, SlotSet};
+pub use standing::Lineage;
 pub use stats::{Stats, Traffic};
 pub use table::{NODES_MAX, Table};
 pub use tick::TICK_MS;

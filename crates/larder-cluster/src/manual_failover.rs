@@ -66,7 +66,7 @@ impl Cluster {
     /// More of the primary's stream has been applied: enough of it perhaps.
     pub fn offset_reached(&mut self, env: &Env<'_>) {
         if let Some(Manual::Replica { ends, goal: Some(goal), is_ready: false }) = self.manual
-            && env.facts.replication_offset() >= goal
+            && self.claimed_offset(env) >= goal
         {
             self.manual = Some(Manual::Replica { ends, goal: Some(goal), is_ready: true });
             self.seek_election(env);

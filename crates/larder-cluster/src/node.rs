@@ -74,6 +74,8 @@ pub struct Node {
     pub names: Names,
     /// How far its replication stream is, by its last packet.
     pub offset: u64,
+    /// The same, by its last packet as a replica.
+    pub(crate) replica_offset: u64,
     /// Whether it has said that it reads extensions.
     pub(crate) reads_extensions: bool,
     pub(crate) created: u64,
@@ -110,6 +112,7 @@ impl Node {
             address: Address::default(),
             names: Names::default(),
             offset: 0,
+            replica_offset: 0,
             reads_extensions: false,
             created: now,
             ping_sent: None,

@@ -94,6 +94,9 @@ impl Cluster {
         let node = &mut self.table[sender];
         node.data_received = env.ms();
         node.offset = header.offset;
+        if header.primary.is_some() {
+            node.replica_offset = header.offset;
+        }
         node.reads_extensions |= header.message_flags.has(MessageFlags::EXTENSIONS);
         let told = NodeFlags::EXTENSIONS | NodeFlags::LIGHT_PUBLISH | NodeFlags::LIGHT_MODULE;
         let told = told | NodeFlags::PRIMARY_FAIL | NodeFlags::NOFAILOVER;
@@ -136,7 +139,7 @@ impl Cluster {
             let address = self.address_of(header, link);
             self.move_to_address(sender, address, env);
         }
-        self.hear_role(sender, header);
+        self.hear_role(sender, header, env);
         self.hear_slots(sender, header, env);
         // After the role: who takes a primary's place is of the shard that the primary was of before.
         self.hear_extensions(sender, extensions, env);
@@ -205,7 +208,7 @@ impl Cluster {
     }
 
     /// Which role a node says it has.
-    fn hear_role(&mut self, sender: NodeKey, header: &Header<'_>) {
+    fn hear_role(&mut self, sender: NodeKey, header: &Header<'_>, env: &Env<'_>) {
         let Some(id) = header.primary else {
             if !self.table[sender].is_primary() {
                 self.table.set_primary(sender, None);
@@ -231,8 +234,14 @@ impl Cluster {
         let Some(primary) = primary.filter(|&primary| self.table[sender].primary != Some(primary)) else {
             return;
         };
+        if self.me().primary == Some(sender) && primary != self.myself {
+            // Before it counts as one of the other's shard: this node is of the shard that it
+            // leaves.
+            self.become_replica_of(primary, env);
+        }
         self.table.set_primary(sender, Some(primary));
         self.outbox.changed();
+        self.climb_the_chain(env);
     }
 
     /// What a node says of slots: it has some, or its primary has.

@@ -28,7 +28,7 @@ impl Cluster {
             .find(|(_, node)| node.orphaned_since.is_some_and(|since| env.now.since(since) > ORPHANED_MS));
         let Some((orphan, _)) = orphan else { return };
         if self.is_chosen(mine) {
-            self.become_replica_of(orphan);
+            self.become_replica_of(orphan, env);
         }
     }
 

@@ -39,7 +39,7 @@ impl Cluster {
             bus_port: me.address.bus_port,
             current_epoch: self.current_epoch,
             config_epoch: claims.config_epoch,
-            offset: env.facts.replication_offset(),
+            offset: self.claimed_offset(env),
             sender: me.id,
             slots: Slots::Set(&claims.slots),
             primary: primary.map(|primary| primary.id),

@@ -18,6 +18,7 @@ impl Cluster {
     /// Some [`TICK_MS`] have passed.
     pub fn tick(&mut self, env: &Env<'_>) {
         self.ticks += 1;
+        self.note_link(env);
         self.outbox.settle_noticed();
         self.unreachable = 0;
         for key in self.table.keys() {

@@ -6,19 +6,20 @@ use larder_cluster::packet::{
     encode_greeting, encode_light,
 };
 use larder_cluster::{
-    Action, Cluster, Env, Facts, LinkId, Moment, NodeId, Origin, SLOTS, Settings, SlotSet, parse_nodes_conf,
+    Action, Cluster, Env, Facts, HistoryId, LinkId, Moment, NodeId, Origin, Place, PrimaryLink, SLOTS,
+    Settings, SlotSet, parse_nodes_conf,
 };
 use larder_testkit::mutate::damage;
 
 struct Server;
 
 impl Facts for Server {
-    fn replication_offset(&self) -> u64 {
-        7
+    fn place(&self) -> Place {
+        Place { history: HistoryId::parse(&[b'a'; 40]), former: None, offset: 7 }
     }
 
-    fn primary_silence_ms(&self) -> u64 {
-        0
+    fn primary_link(&self) -> PrimaryLink {
+        PrimaryLink { node: None, is_up: false, silence_ms: Some(0) }
     }
 
     fn keys_in_slot(&self, slot: u16) -> u64 {

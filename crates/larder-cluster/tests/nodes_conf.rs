@@ -159,6 +159,34 @@ vars currentEpoch 6 lastVoteEpoch 0
     assert_eq!((cluster.me().slots().len(), owners.iter().sum()), (5461, 16_384));
 }
 
+#[test]
+fn the_lineage_of_a_replicas_data_is_kept() {
+    let text = |variables: &str| {
+        let (a, b) = ("a".repeat(40), "b".repeat(40));
+        format!(
+            "{a} 127.0.0.1:1@2,,tls-port=0 myself,slave {b} 0 0 3 connected\n\
+             {b} 127.0.0.1:3@4,,tls-port=0 master - 0 0 3 connected 5-7\n\
+             vars currentEpoch 5 lastVoteEpoch 0{variables}\n"
+        )
+    };
+    let (one, other) = ("0123456789".repeat(4), "Abcdefghi0".repeat(4));
+    for variables in [
+        String::new(),
+        " larder-history -".to_owned(),
+        format!(" larder-history {one}:3"),
+        format!(" larder-history - larder-former {other}:18446744073709551615"),
+        format!(" larder-history {one}:0 larder-former {other}:7"),
+    ] {
+        let saved = restored(&text(&variables)).saved_text(NOW);
+        assert!(saved.ends_with(&format!("lastVoteEpoch 0{variables}\n")), "{saved}");
+    }
+    // What other servers may say there is passed over.
+    assert_eq!(parse(&text(" color red")), parse(&text("")));
+    // A primary has none.
+    let primary = VALKEY.replace("lastVoteEpoch 2", &format!("lastVoteEpoch 2 larder-history {one}:3"));
+    assert!(!restored(&primary).saved_text(NOW).contains("larder"));
+}
+
 /// A replica stands in the shard of its primary, whatever a file says, or does not say.
 #[test]
 fn replicas_are_of_the_shard_of_their_primary() {
@@ -233,6 +261,8 @@ fn what_is_wrong_is_named_with_its_line() {
         (format!("{line}\nvars currentEpoch"), ConfigError { line: 2, wrong: Wrong::Fields }),
         (format!("{line}\nvars currentEpoch x"), ConfigError { line: 2, wrong: Wrong::Epoch }),
         (format!("{line}\nvars other"), ConfigError { line: 2, wrong: Wrong::Fields }),
+        (format!("{line}\nvars larder-history x:5"), ConfigError { line: 2, wrong: Wrong::History }),
+        (format!("{line}\nvars larder-former -"), ConfigError { line: 2, wrong: Wrong::History }),
     ];
     for (text, error) in whole {
         assert_eq!(parse(text).as_ref(), Err(error), "{text}");

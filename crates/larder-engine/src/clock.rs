@@ -5,6 +5,7 @@
 //! time stand still.
 
 use larder_packed::cycles;
+use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// What the counter may be ahead of the clock without anybody caring.
@@ -208,6 +209,13 @@ fn scaled(cycles: u64, rate: u64) -> u64 {
 /// The monotonic clock, read now: for what lasts long enough that a reading does not matter.
 pub fn instant() -> Instant {
     Instant::now()
+}
+
+/// Milliseconds of a clock that never goes back, read now. It begins with its first reading in this
+/// process.
+pub fn mono_ms() -> u64 {
+    static BEGIN: LazyLock<Instant> = LazyLock::new(instant);
+    BEGIN.elapsed().as_millis() as u64
 }
 
 /// Microseconds since 1970, read now.

@@ -56,7 +56,7 @@ pub use aof::log::{AppendLog, Chunk, Ends, noted_place};
 pub use aof::stream::Cursor;
 pub use applier::{Applied, Applier};
 pub use clients::session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};
-pub use clock::{instant, wall_ms, wall_s};
+pub use clock::{instant, mono_ms, wall_ms, wall_s};
 pub use cluster::migration::{Migration, MigrationState, Migrations, Operation, Progress};
 pub use cluster::{ForBus, Request, WakeBus};
 pub use command::names::{Names, RenameError};

@@ -1,7 +1,7 @@
 //! What all steps of a link share: whose it is, whether it may go on, and why it ends.
 
 use larder_engine::config::Config;
-use larder_engine::{Engine, LinkState, LogLevel, Patterns, wall_ms, wall_s};
+use larder_engine::{Engine, LinkState, LogLevel, Patterns};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -151,13 +151,7 @@ impl Link {
     }
 
     pub(crate) fn set_state(&self, link: LinkState) {
-        self.engine().replication().update_upstream(self.epoch, |upstream| {
-            if upstream.link == LinkState::Connected && link != LinkState::Connected {
-                upstream.down_since_s = wall_s();
-            }
-            upstream.link = link;
-            upstream.last_io_ms = wall_ms();
-        });
+        self.engine().replication().update_upstream(self.epoch, |upstream| upstream.set_link(link));
         self.engine().read_role();
     }
 }

@@ -13,9 +13,7 @@ use crate::compression::{Damaged, Decoder};
 use crate::handshake::{self, Answer};
 use crate::peer::{Peer, send};
 use crate::transfer::{self, TakeSnapshot};
-use larder_engine::{
-    Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, LogLevel, MayWait, random_id, wall_ms,
-};
+use larder_engine::{Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, LogLevel, MayWait, random_id};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -175,7 +173,7 @@ impl Link {
                     let received = engine.append_log().stream_end() + bytes.len() as u64;
                     engine.replication().update_upstream(self.epoch, |upstream| {
                         upstream.received = received;
-                        upstream.last_io_ms = wall_ms();
+                        upstream.hear();
                     });
                 }
                 // A moment of silence.

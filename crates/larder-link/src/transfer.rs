@@ -2,7 +2,7 @@
 
 use crate::attempt::{Link, LinkError, with_signs_of_life};
 use crate::peer::Peer;
-use larder_engine::{MayWait, wall_ms};
+use larder_engine::MayWait;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -206,7 +206,7 @@ impl Source<'_, '_> {
         replication.bytes_in.fetch_add(n as u64, Relaxed);
         replication.update_upstream(self.link.epoch, |upstream| {
             upstream.transfer.1 = self.read;
-            upstream.last_io_ms = wall_ms();
+            upstream.hear();
         });
         Ok(n)
     }

@@ -299,6 +299,7 @@ impl Persist {
         rules: load::Rules<'_>,
     ) -> Result<load::Loaded<R>, LoadError> {
         let lazily = self.config().is_yes("replica-lazy-flush");
+        self.engine.lose_data();
         self.clear(lazily)?;
         load::load_opened(&self.engine, &self.engine.persistence().load, file, rules).or_else(|error| {
             self.clear(lazily)?;
@@ -320,6 +321,8 @@ impl Persist {
         // Scripts of clients may run: this thread can wait for their end.
         let turn = engine.take_turn(may_wait);
         self.notice("PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
+        // The name of its history comes with `on_loaded`, unless the link has ended meanwhile.
+        engine.lose_data();
         engine.take_data(&beside, &turn);
         Ok(loaded)
     }

@@ -37,7 +37,7 @@ impl Cluster {
                 self.begin_handshake(address, true, env);
             }
             Command::Replicate(key) => {
-                self.become_replica_of(*key);
+                self.become_replica_of(*key, env);
                 // Who is asked for something as a primary must know its replicas.
                 self.broadcast_pong(false, env);
             }
@@ -161,7 +161,7 @@ impl Cluster {
         }
         let is_left_without = was_mine && owner != self.myself && self.me().slots.is_empty();
         if is_left_without && self.me().is_primary() && self.settings.allow_replica_migration {
-            self.become_replica_of(owner);
+            self.become_replica_of(owner, env);
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Reading `nodes.conf`.
 
+use super::{FORMER, HISTORY};
 use crate::describe::{FLAG_NAMES, NO_FLAGS};
+use crate::history::HistoryId;
 use crate::id::NodeId;
 use crate::node::Names;
 use crate::packet::{NodeFlags, is_address, is_value};
 use crate::slot_set::{SLOTS, SlotSet};
+use crate::standing::Lineage;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -20,6 +23,8 @@ pub struct SavedConfig {
     pub current_epoch: u64,
     /// The epoch of the last vote.
     pub last_vote_epoch: u64,
+    /// Of a replica: which data is that of its primary.
+    pub lineage: Lineage,
     /// Slots that several nodes claim. The first of them has such a slot.
     pub contested: SlotSet,
 }
@@ -89,6 +94,7 @@ pub enum Wrong {
     Epoch,
     Fields,
     Flag,
+    History,
     Id,
     NoMyself,
     OpenSlot,
@@ -109,6 +115,7 @@ impl fmt::Display for ConfigError {
             Wrong::Epoch => "an epoch that is no number",
             Wrong::Fields => "too few fields",
             Wrong::Flag => "an unknown flag, or no role",
+            Wrong::History => "a history that is not an id and a number",
             Wrong::Id => "a name of a node that is none",
             Wrong::NoMyself => "no node is this one",
             Wrong::OpenSlot => "an open slot that is none",
@@ -187,15 +194,29 @@ fn add(mut node: SavedNode, config: &mut SavedConfig, seen: &mut Seen) -> Result
 
 fn read_variables(variables: &[&str], config: &mut SavedConfig) -> Result<(), Wrong> {
     let epoch = |value: &str| value.parse().map_err(|_| Wrong::Epoch);
+    let mut histories = None;
     for pair in variables.chunks(2) {
         let &[name, value] = pair else { return Err(Wrong::Fields) };
         match name {
             "currentEpoch" => config.current_epoch = epoch(value)?,
             "lastVoteEpoch" => config.last_vote_epoch = epoch(value)?,
+            HISTORY if value == "-" => histories = Some((None, None)),
+            HISTORY => histories = Some((Some(read_history(value)?), None)),
+            FORMER => histories.get_or_insert_default().1 = Some(read_history(value)?),
             _ => {}
         }
     }
+    if let Some((current, former)) = histories {
+        config.lineage = Lineage::Known { current, former };
+    }
     Ok(())
+}
+
+/// Reads `id:number`.
+fn read_history(text: &str) -> Result<(HistoryId, u64), Wrong> {
+    let (id, number) = text.split_once(':').ok_or(Wrong::History)?;
+    let id = HistoryId::parse(id.as_bytes()).ok_or(Wrong::History)?;
+    Ok((id, number.parse().map_err(|_| Wrong::History)?))
 }
 
 /// Reads the first two fields.

@@ -1,17 +1,27 @@
 //! Writing `nodes.conf`.
 
+use super::{FORMER, HISTORY};
 use crate::describe::write_after_address;
 use crate::moment::Moment;
 use crate::node::Node;
 use crate::open_slots::OpenSlots;
+use crate::standing::Lineage;
 use crate::table::Table;
 use std::fmt::Write;
+
+/// What the last line says.
+pub(crate) struct Variables<'v> {
+    pub current_epoch: u64,
+    pub last_vote_epoch: u64,
+    /// That of a replica.
+    pub lineage: Option<&'v Lineage>,
+}
 
 /// The text of the file. O(nodes + slots).
 pub(crate) fn print(
     table: &Table,
     open: &OpenSlots,
-    (current_epoch, last_vote_epoch): (u64, u64),
+    variables: &Variables<'_>,
     tls_cluster: bool,
     now: Moment,
 ) -> String {
@@ -21,9 +31,26 @@ pub(crate) fn print(
         write_after_address(&mut out, table, node, open, node.outbound.is_some(), now);
         out.push('\n');
     }
-    writeln!(out, "vars currentEpoch {current_epoch} lastVoteEpoch {last_vote_epoch}")
+    let Variables { current_epoch, last_vote_epoch, lineage } = *variables;
+    write!(out, "vars currentEpoch {current_epoch} lastVoteEpoch {last_vote_epoch}")
         .expect("a string takes all");
+    if let Some(lineage) = lineage {
+        write_lineage(&mut out, lineage);
+    }
+    out.push('\n');
     out
+}
+
+fn write_lineage(out: &mut String, lineage: &Lineage) {
+    let Lineage::Known { current, former } = lineage else { return };
+    match current {
+        Some((current, epoch)) => write!(out, " {HISTORY} {current}:{epoch}"),
+        None => write!(out, " {HISTORY} -"),
+    }
+    .expect("a string takes all");
+    if let Some((id, offset)) = former {
+        write!(out, " {FORMER} {id}:{offset}").expect("a string takes all");
+    }
 }
 
 fn write_address(out: &mut String, node: &Node, tls_cluster: bool) {

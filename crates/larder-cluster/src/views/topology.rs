@@ -141,7 +141,7 @@ impl Cluster {
 
     fn node_view(&self, key: NodeKey, viewer: Viewer, env: &Env<'_>) -> NodeView {
         let node = &self.table[key];
-        let offset = if node.is_myself() { env.facts.replication_offset() } else { node.offset };
+        let offset = if node.is_myself() { self.claimed_offset(env) } else { node.offset };
         let health = match () {
             () if node.has_failed() => HealthView::Fail,
             () if node.is_replica() && offset == 0 => HealthView::Loading,

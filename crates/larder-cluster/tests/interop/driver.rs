@@ -2,7 +2,8 @@
 
 use larder_cluster::packet::packet_len;
 use larder_cluster::{
-    Action, Cluster, Env, Facts, LinkId, Moment, Origin, Settings, TICK_MS, Viewer, parse_nodes_conf,
+    Action, Cluster, Env, Facts, HistoryId, LinkId, Moment, NodeId, Origin, Place, PrimaryLink, Settings,
+    TICK_MS, Viewer, parse_nodes_conf,
 };
 use larder_testkit::Port;
 use std::collections::{HashMap, HashSet};
@@ -17,15 +18,17 @@ pub struct Server {
     pub offset: u64,
     /// Slots that have a key.
     pub keys: HashSet<u16>,
+    /// The primary that it follows; the link is always up.
+    pub following: Option<NodeId>,
 }
 
 impl Facts for Server {
-    fn replication_offset(&self) -> u64 {
-        self.offset
+    fn place(&self) -> Place {
+        Place { history: HistoryId::parse(&[b'a'; 40]), former: None, offset: self.offset }
     }
 
-    fn primary_silence_ms(&self) -> u64 {
-        0
+    fn primary_link(&self) -> PrimaryLink {
+        PrimaryLink { node: self.following, is_up: self.following.is_some(), silence_ms: Some(0) }
     }
 
     fn keys_in_slot(&self, slot: u16) -> u64 {
@@ -216,7 +219,14 @@ impl Driver {
             Action::Deliver { channel, payload, .. } => self.delivered.push((channel.into(), payload.into())),
             // This server has applied all that its primary has.
             Action::WaitForOffset(offset) => self.server.offset = offset,
-            other => self.journal.push(format!("{other:?}").chars().take(20).collect()),
+            other => {
+                match &other {
+                    Action::BecomeReplicaOf { id, .. } => self.server.following = Some(*id),
+                    Action::Promote => self.server.following = None,
+                    _ => {}
+                }
+                self.journal.push(format!("{other:?}").chars().take(20).collect());
+            }
         }
     }
 

@@ -4,7 +4,8 @@ use crate::settle::settle;
 use crate::world::World;
 use larder_cluster::{SLOTS, SlotSet};
 
-/// A cluster of primaries with as many replicas each, that has settled.
+/// A cluster of primaries with as many replicas each, that has settled, and in which the replicas
+/// have synced.
 pub fn make(primaries: usize, replicas: usize, seed: u64, node_timeout_ms: u64) -> World {
     let nodes = primaries * (replicas + 1);
     let mut world = World::new(nodes, seed, node_timeout_ms);
@@ -25,6 +26,11 @@ pub fn make(primaries: usize, replicas: usize, seed: u64, node_timeout_ms: u64) 
         world.must(at, &format!("REPLICATE {primary}"));
     }
     settle(&mut world, 20_000 + 10 * node_timeout_ms);
+    while !(primaries..nodes).all(|at| world.nodes[at].server.is_following()) {
+        world.run(10);
+    }
+    // All have heard how much the others have.
+    world.run(node_timeout_ms);
     world
 }
 

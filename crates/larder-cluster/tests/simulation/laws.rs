@@ -5,6 +5,9 @@
 //! - L3: no two primaries have one slot in the same epoch (checked by the world when a slot map is new).
 //! - L4: what is saved can be read, and never goes back: neither the epoch of the last vote nor the highest epoch.
 //! - L5: what is sent is a packet.
+//! - L6: no replica that was not in step with its primary takes that one's place while a sibling is
+//!   well that was (checked by the world with every input). Operators may have it otherwise (FORCE,
+//!   TAKEOVER).
 
 use larder_cluster::packet::{Message, NodeFlags, decode};
 use larder_cluster::{NodeId, parse_nodes_conf};

@@ -5,6 +5,8 @@ mod chaos;
 mod large;
 mod laws;
 mod network;
+mod replicas;
+mod replication;
 mod scenarios;
 mod settle;
 mod world;

@@ -5,6 +5,9 @@ use larder_cluster::LinkId;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+/// The greatest delay, in ms, with which a network is a good one.
+const CALM_DELAY_MAX: u64 = 10;
+
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
@@ -32,6 +35,8 @@ pub struct Network {
     pub isolated: Vec<bool>,
     /// Greatest delay of a packet, in ms.
     pub delay_max: u64,
+    /// When it last kept nodes from each other.
+    pub troubled_at: u64,
 }
 
 impl Network {
@@ -46,6 +51,14 @@ impl Network {
 
     pub fn is_cut(&self, a: usize, b: usize) -> bool {
         a != b && (self.sides[a] != self.sides[b] || self.isolated[a] || self.isolated[b])
+    }
+
+    /// Notes the time if nodes are kept from each other now, or hear each other late.
+    pub fn note_trouble(&mut self, now: u64) {
+        let is_split = self.sides.iter().any(|&side| side != self.sides[0]);
+        if is_split || self.isolated.contains(&true) || self.delay_max > CALM_DELAY_MAX {
+            self.troubled_at = now;
+        }
     }
 
     pub fn heal(&mut self) {

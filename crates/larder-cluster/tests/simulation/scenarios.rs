@@ -2,7 +2,7 @@
 
 use crate::chaos::{make, meet};
 use crate::settle::{settle, unsettled, views};
-use crate::world::World;
+use crate::world::{self, World};
 use larder_cluster::packet::NodeFlags;
 use larder_cluster::{NodeId, Reply, SlotSet, promises_as_much};
 
@@ -10,7 +10,7 @@ const TIMEOUT: u64 = 1000;
 const BOUND: u64 = 30_000;
 
 /// Lets time pass until a condition holds; the time that it took.
-fn until(world: &mut World, what: &str, mut holds: impl FnMut(&mut World) -> bool) -> u64 {
+pub fn until(world: &mut World, what: &str, mut holds: impl FnMut(&mut World) -> bool) -> u64 {
     let begin = world.now;
     while !holds(world) {
         assert!(world.now - begin < BOUND, "not within {BOUND} ms: {what}\n{}", views(world));
@@ -19,13 +19,12 @@ fn until(world: &mut World, what: &str, mut holds: impl FnMut(&mut World) -> boo
     world.now - begin
 }
 
-fn is_primary(world: &World, at: usize) -> bool {
+pub fn is_primary(world: &World, at: usize) -> bool {
     world.is_up(at) && world.cluster(at).me().is_primary()
 }
 
 fn primary_of(world: &World, at: usize) -> Option<NodeId> {
-    let cluster = world.cluster(at);
-    cluster.me().primary().map(|primary| cluster.table()[primary].id)
+    world::primary_of(world.cluster(at))
 }
 
 /// What a node thinks of another.

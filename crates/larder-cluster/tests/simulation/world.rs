@@ -2,10 +2,10 @@
 
 use crate::laws::Laws;
 use crate::network::{End, Network};
+use crate::replication::Server;
 use fastrand::Rng;
 use larder_cluster::{
-    Action, Cluster, Env, Facts, LinkId, Moment, NodeId, Origin, Reply, Settings, SlotMap, SlotSet, TICK_MS,
-    parse_nodes_conf,
+    Action, Cluster, Env, LinkId, Moment, NodeId, Origin, Reply, Settings, SlotMap, TICK_MS, parse_nodes_conf,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,35 +17,6 @@ const WALL_BEGIN: u64 = 1_800_000_000_000;
 const DIAL_TIMEOUT: u64 = 4000;
 /// How often replicas get what their primaries have, in ms.
 const REPLICATION_MS: u64 = 50;
-
-/// What the state machine asks of a simulated server.
-#[derive(Clone, Debug, Default)]
-pub struct Server {
-    pub offset: u64,
-    pub last_contact: u64,
-    pub now: u64,
-    pub keys: SlotSet,
-    pub following: Option<NodeId>,
-    pub is_paused: bool,
-}
-
-impl Facts for Server {
-    fn replication_offset(&self) -> u64 {
-        self.offset
-    }
-
-    fn primary_silence_ms(&self) -> u64 {
-        self.now - self.last_contact
-    }
-
-    fn keys_in_slot(&self, slot: u16) -> u64 {
-        u64::from(self.keys.contains(slot))
-    }
-
-    fn has_keys(&self) -> bool {
-        !self.keys.is_empty()
-    }
-}
 
 pub struct SimNode {
     /// `None` while it is down.
@@ -63,6 +34,14 @@ pub struct SimNode {
     pub ip: String,
     pub is_acting: bool,
     pub settings: Settings,
+    /// When it was started, or the network last kept it from another.
+    pub troubled_at: u64,
+    /// Whether an operator has it take its primary's place, whatever it has.
+    pub is_forced: bool,
+    /// Its name when it was last up.
+    last_id: Option<NodeId>,
+    /// The shard of which its server is.
+    shard: Option<NodeId>,
 }
 
 enum Event {
@@ -91,6 +70,8 @@ pub struct World {
     pub laws: Laws,
     /// How many inputs there were.
     pub inputs: u64,
+    /// How many times a replica took its primary's place.
+    pub wins: u64,
     /// Whether what is not on the disk may be lost with a node.
     pub loses_machines: bool,
     /// A crash in the middle of actions: once in this many lists, if at all.
@@ -113,6 +94,7 @@ impl World {
             rng: Rng::with_seed(seed),
             laws: Laws::default(),
             inputs: 0,
+            wins: 0,
             loses_machines: false,
             crash_one_in: None,
             check_one_in: 50,
@@ -125,10 +107,11 @@ impl World {
             let mut settings = Settings::new(6000 + node as u16, 0, 16_000 + node as u16);
             settings.node_timeout_ms = node_timeout_ms;
             settings.replica_ping_period_ms = 1000;
+            let server = Server::new(&mut world.rng);
             let fresh = SimNode {
                 cluster: None,
                 life: 0,
-                server: Server::default(),
+                server,
                 saved: String::new(),
                 synced: String::new(),
                 is_synced: true,
@@ -137,6 +120,10 @@ impl World {
                 is_acting: false,
                 ip: format!("10.0.{}.{}", node / 250, node % 250 + 1),
                 settings,
+                troubled_at: 0,
+                is_forced: false,
+                last_id: None,
+                shard: None,
             };
             world.nodes.push(fresh);
             world.start(node);
@@ -158,14 +145,15 @@ impl World {
         let node = &mut self.nodes[at];
         assert!(node.cluster.is_none());
         node.life += 1;
-        node.is_acting = false;
+        (node.is_acting, node.is_forced, node.troubled_at) = (false, false, self.now);
         node.server.following = None;
-        node.server.is_paused = false;
-        node.server.last_contact = self.now;
+        node.server.now = self.now;
         let saved = parse_nodes_conf(node.saved.as_bytes()).expect("a node reads what it wrote");
         node.cluster = Some(Cluster::restore(&saved, node.settings.clone(), seed, now));
         let first = 1 + self.rng.u64(..TICK_MS);
         self.schedule(first, Event::Tick(at, self.nodes[at].life));
+        let is_replica = self.cluster(at).me().is_replica();
+        self.nodes[at].server.restart(is_replica, &mut self.rng);
         self.act(at);
     }
 
@@ -174,12 +162,15 @@ impl World {
         if self.nodes[at].cluster.take().is_none() {
             return;
         }
+        let troubled_at = self.network.troubled_at;
         if self.loses_machines && self.rng.bool() {
             self.nodes[at].saved = self.nodes[at].synced.clone();
         }
         for id in self.network.of(Some(at)) {
             self.break_connection(id);
         }
+        // The others reach each other.
+        self.network.troubled_at = troubled_at;
     }
 
     /// Gives a node another address, as a machine has after it was moved.
@@ -197,6 +188,7 @@ impl World {
     /// Both ends learn that a connection is gone, sooner or later.
     pub fn break_connection(&mut self, id: u64) {
         let Some(gone) = self.network.disconnect(id) else { return };
+        self.network.troubled_at = self.now;
         for end in gone.ends {
             let after = self.rng.u64(1..20);
             self.schedule(after, Event::Closed(end));
@@ -227,9 +219,15 @@ impl World {
         node.server.now = self.now;
         let cluster = node.cluster.as_mut()?;
         self.inputs += 1;
+        node.last_id = Some(cluster.me().id);
+        let led_by = primary_of(cluster);
         let result = input(cluster, &Env { now, facts: &node.server });
         if self.rng.u32(..self.check_one_in) == 0 {
             cluster.check_invariants();
+        }
+        let has_won = cluster.me().is_primary() && !cluster.me().slots().is_empty();
+        if let Some(primary) = led_by.filter(|_| has_won) {
+            self.check_winner(at, primary);
         }
         if self.gather_ms == 0 {
             self.act(at);
@@ -243,6 +241,7 @@ impl World {
     /// A command of a client; its reply.
     pub fn command(&mut self, at: usize, line: &str) -> Result<Reply, String> {
         let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        self.nodes[at].is_forced |= ["FAILOVER FORCE", "FAILOVER TAKEOVER"].contains(&line);
         let result = self.input(at, |cluster, env| cluster.command(&args, Origin::Client, env));
         result.unwrap_or(Ok(Reply::Ok)).map_err(|error| error.to_string())
     }
@@ -289,12 +288,20 @@ impl World {
             Action::Write(text) => (node.saved, node.is_synced) = (text, false),
             Action::Sync => self.sync(at),
             Action::BecomeReplicaOf { id, .. } => {
-                node.server.following = Some(id);
-                node.server.last_contact = self.now;
-                node.server.is_paused = false;
+                node.server.follow(id);
+                node.is_forced = false;
+                let shard = node.cluster.as_ref().map(|cluster| cluster.me().shard);
+                if std::mem::replace(&mut node.shard, shard) != shard {
+                    // It forgets what it had of the other shard, if it had that, also when it comes
+                    // back.
+                    node.server.synced_with = None;
+                }
             }
-            Action::Promote => node.server.following = None,
-            Action::FlushAll => node.server.keys = SlotSet::new(),
+            Action::Promote => {
+                node.server.lead(&mut self.rng);
+                node.shard = node.cluster.as_ref().map(|cluster| cluster.me().shard);
+            }
+            Action::FlushAll => node.server.flush(),
             Action::UseSlotMap(map) => {
                 assert!(node.map.as_ref().is_none_or(|old| old.version != map.version) || map.version == 1);
                 node.map = Some(map);
@@ -448,29 +455,72 @@ impl World {
         }
     }
 
-    /// Primaries write; replicas that reach theirs get what it has.
+    /// Primaries write; replicas that reach theirs go on with its stream.
     fn replicate(&mut self) {
+        self.network.note_trouble(self.now);
         for at in 0..self.nodes.len() {
             if self.nodes[at].cluster.is_none() {
                 continue;
             }
-            let Some(id) = self.nodes[at].server.following else {
-                let writes = self.cluster(at).me().is_primary() && !self.nodes[at].server.is_paused;
-                let bytes = if writes { self.rng.u64(..50) } else { 0 };
-                self.nodes[at].server.offset += bytes;
-                continue;
-            };
-            let primary = (0..self.nodes.len()).find(|&other| self.is_up(other) && self.id(other) == id);
-            let Some(primary) = primary.filter(|&primary| !self.network.is_cut(at, primary)) else {
-                continue;
-            };
-            if self.nodes[primary].server.following.is_some() || self.rng.u8(..5) == 0 {
-                continue;
+            self.nodes[at].server.now = self.now;
+            match self.nodes[at].server.following {
+                Some(id) => self.replicate_from(at, id),
+                None if self.cluster(at).me().is_primary() && !self.nodes[at].server.is_paused => {
+                    let bytes = self.rng.u64(..50);
+                    self.nodes[at].server.write(bytes, &mut self.rng);
+                }
+                None => (),
             }
-            let server = self.nodes[primary].server.clone();
-            let mine = &mut self.nodes[at].server;
-            (mine.offset, mine.keys, mine.last_contact) = (server.offset, server.keys, self.now);
-            self.input(at, |cluster, env| cluster.offset_reached(env));
+        }
+    }
+
+    fn replicate_from(&mut self, at: usize, id: NodeId) {
+        let leads = |&other: &usize| self.is_up(other) && self.id(other) == id;
+        let primary = (0..self.nodes.len()).find(leads).filter(|&primary| {
+            !self.network.is_cut(at, primary) && self.nodes[primary].server.following.is_none()
+        });
+        let Some(primary) = primary else { return self.nodes[at].server.lose_link() };
+        // It lags at times.
+        if self.rng.u8(..5) > 0 {
+            let primary = self.nodes[primary].server.clone();
+            self.nodes[at].server.step(id, &primary, &mut self.rng);
+            self.input(at, |cluster, env| {
+                cluster.note_link(env);
+                cluster.offset_reached(env);
+            });
+        }
+    }
+
+    /// L6, for a node that has just taken the place of a primary.
+    fn check_winner(&mut self, at: usize, primary: NodeId) {
+        self.wins += 1;
+        let former = self.nodes.iter().find(|node| node.last_id == Some(primary)).expect("it was a node");
+        let truth = Some((primary, former.server.reign));
+        // One that was in step with the primary's former reign, and was away since, cannot know
+        // better.
+        let has_synced = self.nodes[at].server.synced_with.is_some_and(|(id, _)| id == primary);
+        if std::mem::take(&mut self.nodes[at].is_forced) || has_synced {
+            return;
+        }
+        let patience = 3 * self.nodes[at].settings.node_timeout_ms + 2000;
+        let has_peace = |node: &SimNode| {
+            self.now.saturating_sub(node.troubled_at.max(self.network.troubled_at)) > patience
+        };
+        if !has_peace(&self.nodes[at]) {
+            return;
+        }
+        for other in (0..self.nodes.len()).filter(|&other| other != at && self.is_up(other)) {
+            let node = &self.nodes[other];
+            let is_sibling = primary_of(self.cluster(other)) == Some(primary);
+            let has_synced = node.server.synced_with == truth;
+            assert!(
+                !(is_sibling && has_synced && has_peace(node)),
+                "L6: node {at} takes the place of {primary:?}, and node {other} has its data\n{:?}\n{:?}\n{}\n{}",
+                self.nodes[at].server,
+                node.server,
+                self.nodes[at].saved,
+                node.saved
+            );
         }
     }
 
@@ -488,4 +538,9 @@ impl World {
             }
         }
     }
+}
+
+/// The node that a node follows.
+pub fn primary_of(cluster: &Cluster) -> Option<NodeId> {
+    cluster.me().primary().map(|primary| cluster.table()[primary].id)
 }

@@ -104,7 +104,7 @@ impl Engine {
     pub(crate) fn take_over(&self, id: &[u8], no_shards: NoShards<'_>) -> bool {
         // Fine while a script runs for too long: the primary tries again.
         let Ok(held) = self.shards.try_lock_all(no_shards) else { return false };
-        let is_own = self.replication.state().id.as_bytes().eq_ignore_ascii_case(id);
+        let is_own = self.replication.state().history.id().is_named(id);
         if is_own {
             self.log_warning("Failover: the primary has asked this server to lead");
             self.lead(held.all_shards());

@@ -43,6 +43,7 @@ use crate::stats::latency::LatencyMonitor;
 use crate::stats::walk_progress::WalkProgress;
 use crate::throttle::Throttle;
 use crate::tracking::Trackers;
+use larder_cluster::HistoryId;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -176,7 +177,7 @@ impl Engine {
             started: crate::clock::instant(),
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
-            replication: Replication::new(random_id()),
+            replication: Replication::new(random_history()),
             cron_paused: AtomicBool::new(false),
             startup_memory,
             me: engine.clone(),
@@ -483,4 +484,9 @@ impl Engine {
 /// Forty random hexadecimal digits.
 pub fn random_id() -> String {
     (0..40).map(|_| fastrand::digit(16)).collect()
+}
+
+/// Returns the name of a new history.
+fn random_history() -> HistoryId {
+    HistoryId::parse(random_id().as_bytes()).expect("it is forty digits")
 }

@@ -5,7 +5,7 @@ use crate::clients::describe::describe;
 use crate::clients::session::{ClientShared, client_flags};
 use crate::delivery::mailbox::Mail;
 use crate::delivery::unblock::deliver;
-use crate::engine::{Engine, random_id};
+use crate::engine::{Engine, random_history};
 use crate::error::CommandError;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::locks::{AllShards, MayWait, ScriptTurn};
@@ -13,6 +13,7 @@ use crate::keyspace::shard::Table;
 use crate::keyspace::waiting::{BlockedOp, Waiter};
 use crate::replication::replica::{Phase, Replica};
 use crate::replication::state::{LinkState, Upstream};
+use larder_cluster::{HistoryId, NodeId};
 use larder_resp::Reply;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -57,14 +58,14 @@ impl Engine {
 
     /// The name of the history, and how far it has come.
     pub fn history(&self) -> (String, u64) {
-        (self.replication.state().id.clone(), self.append_log.stream_end())
+        (self.replication.state().history.id().to_string(), self.append_log.stream_end())
     }
 
     /// The name of the history of the data, if that is followed. A replica that could not load a snapshot has no history.
     pub(crate) fn history_of_data(&self) -> Option<String> {
         let state = self.replication.state();
         let is_known = state.upstream.is_none() || state.can_resume;
-        (is_known && self.replication.has_stream.load(Relaxed)).then(|| state.id.clone())
+        (is_known && self.replication.has_stream.load(Relaxed)).then(|| state.history.id().to_string())
     }
 
     /// Notes in the append-only file where in the history the data is, so that a restart goes on from there. `link`: the epoch of the
@@ -86,7 +87,7 @@ impl Engine {
             return;
         }
         if !self.replication.is_replica() {
-            self.replication.state().begin_history(random_id());
+            self.replication.state().history.begin(random_history());
         }
         self.append_log.restart_stream(self.append_log.stream_end(), self.backlog_size());
         self.append_log.set_streams(!self.replication.is_replica());
@@ -99,18 +100,20 @@ impl Engine {
         }
         self.append_log.set_streams(false);
         self.append_log.restart_stream(self.append_log.stream_end(), 0);
-        self.replication.state().begin_history(random_id());
+        self.replication.state().history.begin(random_history());
     }
 
     /// A replica asks for the stream of a history from an offset on: the first byte that it wants, counted from 1.
     pub(crate) fn resume(&self, replica: &Arc<Replica>, id: &[u8], offset: i64) -> Resumption {
         let state = self.replication.state();
-        let is_named = |name: &str| id.eq_ignore_ascii_case(name.as_bytes());
-        let is_known = is_named(&state.id)
-            || state.former_id.as_ref().is_some_and(|(former, until)| {
-                is_named(former) && u64::try_from(offset).is_ok_and(|offset| offset <= until + 1)
-            });
-        let name = state.id.clone();
+        let history = &state.history;
+        let continues_former = |(former, until): (HistoryId, u64)| {
+            former.is_named(id) && u64::try_from(offset).is_ok_and(|offset| offset <= until.saturating_add(1))
+        };
+        // What is being loaded is not that of the name yet.
+        let is_known = history.is_intact()
+            && (history.id().is_named(id) || history.former().is_some_and(continues_former));
+        let name = history.id().to_string();
         drop(state);
         let position = u64::try_from(offset).ok().and_then(|offset| offset.checked_sub(1));
         let Some(position) = position.filter(|_| is_known && self.replication.has_stream.load(Relaxed))
@@ -204,12 +207,21 @@ impl Engine {
     }
 
     /// The same; `takes_over`: the other is asked to lead.
-    pub(crate) fn follow_with(&self, host: String, port: u16, takes_over: bool, _: AllShards<'_>) {
+    pub(crate) fn follow_with(&self, host: String, port: u16, takes_over: bool, all: AllShards<'_>) {
+        let former = self.replication.state().upstream.clone();
+        let upstream = Upstream { takes_over, ..Upstream::succeeding(former.as_ref(), host, port) };
+        self.follow_upstream(upstream, all);
+    }
+
+    /// Follows a node of the cluster from now on. No write is under way.
+    pub(crate) fn follow_node(&self, node: NodeId, host: String, port: u16, all: AllShards<'_>) {
+        let former = self.replication.state().upstream.clone();
+        let upstream = Upstream { node: Some(node), ..Upstream::succeeding(former.as_ref(), host, port) };
+        self.follow_upstream(upstream, all);
+    }
+
+    fn follow_upstream(&self, upstream: Upstream, _: AllShards<'_>) {
         let was_primary = !self.replication.is_replica();
-        let mut upstream = Upstream { host, port, takes_over, ..Upstream::default() };
-        if let Some(former) = self.replication.state().upstream.as_ref().filter(|_| !was_primary) {
-            upstream.received = former.received;
-        }
         if was_primary {
             self.unblock_all(&upstream);
             // Of a history that begins now nobody else has heard: asking for it would count as a partial resync that was refused.
@@ -256,16 +268,18 @@ impl Engine {
     /// The data that was loaded is that of a history, at a position. A replica asks its primary to go on from there; a primary begins a
     /// history of its own, and lets those who were there go on. For the time before there are clients.
     pub fn restore_history(&self, id: &str, position: u64, db: usize) {
+        // What is no name of a history, nobody can ask for.
+        let Some(id) = HistoryId::parse(id.as_bytes()) else { return };
         self.begin_stream();
         self.append_log.restart_stream(position, self.backlog_size());
         let mut state = self.replication.state();
         if state.upstream.is_some() {
-            id.clone_into(&mut state.id);
+            state.history.begin(id);
             state.can_resume = true;
             drop(state);
             self.append_log.set_stream_db(db);
         } else {
-            state.former_id = Some((id.to_owned(), position));
+            state.history.continue_former(id, position);
         }
     }
 
@@ -273,7 +287,7 @@ impl Engine {
     pub(crate) fn lead(&self, _: AllShards<'_>) {
         let end = self.append_log.stream_end();
         let mut state = self.replication.state();
-        state.branch_off(random_id(), end);
+        state.history.lead(random_history(), end);
         state.can_resume = false;
         drop(state);
         self.replication.set_upstream(None);
@@ -286,9 +300,13 @@ impl Engine {
 
     /// The data is that of another history, at a position, where database `db` is selected in its stream. To be called before anybody may
     /// save the data: a file says where in the history it is.
+    ///
+    /// # Panics
+    /// `id` is no name of a history.
     pub fn begin_history(&self, id: &str, position: u64, db: usize) {
+        let id = HistoryId::parse(id.as_bytes()).expect("the link has checked it");
         self.drop_replicas();
-        self.replication.state().begin_history(id.to_owned());
+        self.replication.state().history.begin(id);
         self.append_log.restart_stream(position, self.backlog_size());
         self.append_log.set_stream_db(db);
     }
@@ -297,16 +315,25 @@ impl Engine {
     pub fn rename_history(&self, id: &str) {
         let end = self.append_log.stream_end();
         let mut state = self.replication.state();
-        if state.id != id {
-            state.branch_off(id.to_owned(), end);
+        if let Some(id) = HistoryId::parse(id.as_bytes()).filter(|&id| id != state.history.id()) {
+            state.history.branch(id, end);
             drop(state);
             self.drop_replicas();
         }
     }
 
+    /// Notes that a replica drops its data, or replaces it by that of a snapshot. Until
+    /// [`Engine::begin_history`] names the history of the new data, it is that of no history.
+    pub fn lose_data(&self) {
+        let mut state = self.replication.state();
+        if state.upstream.is_some() {
+            state.history.lose_data();
+        }
+    }
+
     /// DEBUG CHANGE-REPL-ID: replicas need a snapshot.
     pub(crate) fn change_history(&self) {
-        self.replication.state().begin_history(random_id());
+        self.replication.state().history.begin(random_history());
     }
 
     /// What the role, the link and the options forbid clients is forbidden from now on.
@@ -322,6 +349,16 @@ impl Engine {
         self.gate.set_read_only(is_replica && self.config.is_yes("replica-read-only"));
         self.gate.set_stale(!is_linked && !self.config.is_yes("replica-serve-stale-data"));
         self.check_replicas();
+        // Elections depend on it.
+        self.cluster.wake();
+    }
+
+    /// Puts a PING into the stream of a primary if nothing is in it yet, so that a replica that has
+    /// synced has an offset: 0 is that of a replica without data.
+    pub fn open_stream(&self) {
+        if !self.replication.is_replica() && self.append_log.stream_end() == 0 {
+            self.append_log.append_to_stream(&[b"ping"], || self.stream_has_ended());
+        }
     }
 
     /// Whether enough replicas follow closely, as `min-replicas-to-write` and `min-replicas-max-lag` want it.

@@ -5,7 +5,7 @@
 
 use crate::aof::log::Ends;
 use crate::clients::session::client_flags;
-use crate::clock::wall_ms;
+use crate::clock::mono_ms;
 use crate::cluster::migration::{Migration, Migrations};
 use crate::cluster::{Asker, ForBus, Request, WakeBus};
 use crate::delivery::mailbox::Mail;
@@ -20,8 +20,7 @@ use crate::keyspace::locks::Busy;
 use crate::keyspace::shard::Table;
 use crate::ledger::NoShards;
 use crate::replication::replica::Replica;
-use crate::replication::state::LinkState;
-use larder_cluster::{NodeId, SLOTS, SlotMap, SlotSet};
+use larder_cluster::{NodeId, Place, PrimaryLink, SLOTS, SlotMap, SlotSet};
 use larder_resp::Reply;
 use larder_resp::encode_command;
 use std::collections::BTreeSet;
@@ -207,9 +206,9 @@ impl Engine {
     ///
     /// # Errors
     /// A script keeps the shards.
-    pub fn follow_in_cluster(&self, host: &str, port: u16) -> Result<(), Busy> {
+    pub fn follow_in_cluster(&self, node: NodeId, host: &str, port: u16) -> Result<(), Busy> {
         let held = self.shards.try_lock_all(NoShards::outside_commands())?;
-        self.follow(host.to_owned(), port, held.all_shards());
+        self.follow_node(node, host.to_owned(), port, held.all_shards());
         drop(held);
         Ok(())
     }
@@ -292,15 +291,17 @@ impl Engine {
         deliver(&self.pubsub, &self.mailboxes, None, channel, payload);
     }
 
-    /// How long ago a replica last heard of its primary, in ms: since the link broke, if it has. 0 on a primary.
-    pub fn primary_silence_ms(&self) -> u64 {
+    /// Where the data is in its history.
+    pub fn place(&self) -> Place {
+        self.replication.state().history.place(self.append_log.stream_end())
+    }
+
+    /// The link of a replica to its primary.
+    pub fn primary_link(&self) -> PrimaryLink {
         let state = self.replication.state();
-        let Some(upstream) = &state.upstream else { return 0 };
-        let since = match upstream.link {
-            LinkState::Connected => upstream.last_io_ms,
-            _ => upstream.down_since_s * 1000,
-        };
-        wall_ms().saturating_sub(since)
+        let Some(upstream) = &state.upstream else { return PrimaryLink::default() };
+        let times = &upstream.times;
+        PrimaryLink { node: upstream.node, is_up: times.is_up(), silence_ms: times.silence_ms(mono_ms()) }
     }
 
     /// Hands a command to the replicas. Where in the stream it ends.

@@ -4,6 +4,7 @@ use super::census::Count;
 use super::page::{Page, Type};
 use crate::acl::Reason;
 use crate::clients::session::client_flags;
+use crate::clock::{mono_ms, wall_ms};
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;
 use crate::pubsub::Space;
@@ -260,7 +261,8 @@ pub(super) fn replication(engine: &Engine, page: &mut Page<'_>) {
     if let Some(upstream) = &state.upstream {
         let is_up = u8::from(upstream.link == LinkState::Connected);
         page.gauge("primary_link_up", "1 while the link to the primary is up.", is_up);
-        let last_io = upstream.last_io_ms as f64 / 1e3;
+        let silence_ms = upstream.times.heard().map(|heard| mono_ms().saturating_sub(heard));
+        let last_io = silence_ms.map_or(0.0, |silence| wall_ms().saturating_sub(silence) as f64 / 1e3);
         page.gauge("primary_last_io_time_seconds", "When something came from the primary.", last_io);
     }
     let replicas = engine.replication.replicas.list();

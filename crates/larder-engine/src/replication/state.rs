@@ -1,14 +1,15 @@
 //! What the server is: a primary, or a replica of another; and the names of the history of its data.
 //!
-//! A history has a name of 40 hexadecimal digits, and an offset: the bytes of the stream since it began. A replica that becomes a primary
-//! begins a history of its own, and remembers the one before, up to the offset where they part: replicas that follow the old one can go
-//! on without a snapshot.
+//! The names of the history ([`History`]) and the times of the link ([`LinkTimes`]) are types of
+//! `larder-cluster`: elections depend on them, and its simulation keeps them as this server does.
 
+use crate::clock::mono_ms;
 use crate::replication::failover::{Failover, FailoverPhase};
 use crate::replication::own_deadlines::OwnDeadlines;
 use crate::replication::reception::Reception;
 use crate::replication::replica::Replicas;
 use crate::replication::waiting::AckWaiters;
+use larder_cluster::{History, HistoryId, LinkTimes, NodeId};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -49,12 +50,12 @@ pub struct Upstream {
     pub host: String,
     /// Its port.
     pub port: u16,
+    /// Its name, if it is a node of a cluster.
+    pub node: Option<NodeId>,
     /// What the link does.
     pub link: LinkState,
-    /// When something last came, in ms of the wall clock; 0: never.
-    pub last_io_ms: u64,
-    /// Since when the link is down, in seconds since 1970; 0: it was never up.
-    pub down_since_s: u64,
+    /// When this and the links before it were of use, in ms of [`mono_ms`].
+    pub times: LinkTimes,
     /// The snapshot that is coming: its size (0 if that is not known), and how much has come.
     pub transfer: (u64, u64),
     /// The position up to which the stream has come; what is applied may be less.
@@ -63,13 +64,40 @@ pub struct Upstream {
     pub takes_over: bool,
 }
 
+impl Upstream {
+    /// Returns the primary that is to be followed in the place of `former`, if the server is a
+    /// replica already.
+    pub(crate) fn succeeding(former: Option<&Upstream>, host: String, port: u16) -> Upstream {
+        let mut upstream = Upstream { host, port, ..Upstream::default() };
+        if let Some(former) = former {
+            (upstream.times, upstream.received) = (former.times, former.received);
+            upstream.times.lose(mono_ms());
+        }
+        upstream
+    }
+
+    /// Notes what the link does.
+    pub fn set_link(&mut self, link: LinkState) {
+        let now = mono_ms();
+        match link {
+            LinkState::Connected => self.times.open(now),
+            _ => self.times.lose(now),
+        }
+        self.link = link;
+        self.times.hear(now);
+    }
+
+    /// Notes that something came.
+    pub fn hear(&mut self) {
+        self.times.hear(mono_ms());
+    }
+}
+
 /// The names of the history, and the role.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The history of the data.
-    pub id: String,
-    /// The one before, while replicas may follow it.
-    pub former_id: Option<(String, u64)>,
+    pub history: History,
     /// Whom it follows; `None` on a primary.
     pub upstream: Option<Upstream>,
     /// How often the role, or the primary, has changed: a link of another number is over.
@@ -78,19 +106,6 @@ pub struct State {
     pub can_resume: bool,
     /// Since when there are no replicas, in ms of the wall clock.
     pub alone_since_ms: Option<u64>,
-}
-
-impl State {
-    /// The data is that of another history; nothing is known of one before.
-    pub(crate) fn begin_history(&mut self, id: String) {
-        self.id = id;
-        self.former_id = None;
-    }
-
-    /// The history goes on under another name from a position on. Whoever follows it under the one before may go on.
-    pub(crate) fn branch_off(&mut self, id: String, position: u64) {
-        self.former_id = Some((std::mem::replace(&mut self.id, id), position));
-    }
 }
 
 /// Primaries and replicas.
@@ -130,11 +145,10 @@ pub struct Replication {
 }
 
 impl Replication {
-    pub(crate) fn new(id: String) -> Replication {
+    pub(crate) fn new(id: HistoryId) -> Replication {
         Replication {
             state: Mutex::new(State {
-                id,
-                former_id: None,
+                history: History::new(id),
                 upstream: None,
                 epoch: 0,
                 can_resume: false,

@@ -166,6 +166,7 @@ impl Bus {
             for link in self.links.take_unread() {
                 self.follow_link(link);
             }
+            self.input(|cluster, env| cluster.note_link(env));
             self.take_mail();
             self.look_at_waiting();
             self.tend_imports();
@@ -270,6 +271,7 @@ impl Bus {
             self.verify_keys();
         }
         self.input(|cluster, env| cluster.tick(env));
+        self.told.note_hindrance(self.cluster.hindrance(), &self.shared.log);
         self.engine.set_cluster_info(self.cluster.info_text(self.links.overflows));
         // One may have subscribed by the map before the last.
         if let Some(map) = self.engine.slot_map() {
@@ -483,11 +485,11 @@ impl Bus {
                 let synced = self.file.sync();
                 self.check_file(synced);
             }
-            Action::BecomeReplicaOf { ip, port, tls_port, .. } => {
+            Action::BecomeReplicaOf { id, ip, port, tls_port } => {
                 let uses_tls = self.shared.config.is_yes("tls-replication");
                 let port = if uses_tls { tls_port } else { port };
                 self.shared.log.notice(&format!("This node follows {ip}:{port} from now on"));
-                self.deeds.take_role(Role::Follow(ip.into(), port));
+                self.deeds.take_role(Role::Follow(id, ip.into(), port));
             }
             Action::Promote => {
                 self.shared.log.notice("This node is a primary from now on");

@@ -5,7 +5,7 @@
 //! the role first, so that a slot that it has is one that it can write. One that ends, and has told a replica to take its place, keeps the
 //! role to its end: it only says where clients are to go.
 
-use larder_cluster::{SlotMap, SlotSet};
+use larder_cluster::{NodeId, SlotMap, SlotSet};
 use larder_engine::{Busy, Engine, Migration, SlotKeys, instant};
 use larder_persist::Pace;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ const DELETING: Duration = Duration::from_millis(2);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Of a replica of this primary.
-    Follow(String, u16),
+    Follow(NodeId, String, u16),
     /// Of a primary.
     Lead,
 }
@@ -151,7 +151,7 @@ impl Deeds {
             return Ok(false);
         }
         match &self.role {
-            Some(Role::Follow(host, port)) => self.engine.follow_in_cluster(host, *port)?,
+            Some(Role::Follow(node, host, port)) => self.engine.follow_in_cluster(*node, host, *port)?,
             Some(Role::Lead) => self.engine.lead_in_cluster()?,
             None => {}
         }

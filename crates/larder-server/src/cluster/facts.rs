@@ -1,6 +1,6 @@
 //! What the state machine asks of the engine.
 
-use larder_cluster::{Facts, Moment};
+use larder_cluster::{Facts, Moment, Place, PrimaryLink};
 use larder_engine::{Engine, instant, wall_ms};
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,12 +9,12 @@ use std::time::Instant;
 pub struct EngineFacts(pub Arc<Engine>);
 
 impl Facts for EngineFacts {
-    fn replication_offset(&self) -> u64 {
-        self.0.append_log().stream_end()
+    fn place(&self) -> Place {
+        self.0.place()
     }
 
-    fn primary_silence_ms(&self) -> u64 {
-        self.0.primary_silence_ms()
+    fn primary_link(&self) -> PrimaryLink {
+        self.0.primary_link()
     }
 
     /// A shard that a script keeps may have keys: what depends on there being none is refused.

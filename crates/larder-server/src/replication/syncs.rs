@@ -145,6 +145,7 @@ impl Syncs {
     /// Takes a snapshot and sends it to a group.
     fn send(&self, wanted: Wanted, group: Vec<Joiner>, may_wait: &MayWait) -> Result<(), WriteError> {
         let engine = self.persist.engine();
+        engine.open_stream();
         let _reading = self.persist.read_alone();
         let turn = engine.take_turn(may_wait);
         let mut position = 0;

@@ -17,6 +17,7 @@ mod mixed;
 mod node;
 mod nodes;
 mod redirects;
+mod replicas;
 mod scan;
 mod slot_stats;
 mod slots;

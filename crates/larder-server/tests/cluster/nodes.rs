@@ -339,3 +339,25 @@ fn a_slot_with_two_owners_in_the_file_is_the_first_ones() {
         );
     }
 }
+
+/// What a replica's lineage is, other servers pass over: the file is theirs as well.
+#[test]
+fn valkey_and_redis_start_from_the_file_of_a_replica() {
+    let (a, mut r) = (Node::larder(), Node::larder());
+    join(&[&a]);
+    meet(&[&a, &r]);
+    replicate(&r, &a, &[&a, &r]);
+    let path = r.server.dir().join("nodes.conf");
+    let text = || std::fs::read_to_string(&path).expect("it is there");
+    until("the file says that it has synced", || text().contains(" larder-history "));
+    let (id, primary) = (r.id(), a.id());
+    r.server.kill();
+    for kind in [Kind::Valkey, Kind::Redis8, Kind::Larder] {
+        let mut other = Node::start(kind, &[]);
+        other.server.kill();
+        std::fs::write(other.server.dir().join("nodes.conf"), text()).expect("it is writable");
+        assert!(other.start_again(), "{kind:?}");
+        let line = other.line_about(&id);
+        assert!(line[2].contains("myself,slave") && line[3] == primary, "{kind:?}: {line:?}");
+    }
+}

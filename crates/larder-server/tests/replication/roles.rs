@@ -1,7 +1,7 @@
 //! What a role allows, and how it changes: compared with Valkey where that says something.
 
 use crate::{follow, info, start, wait_for_link, wait_for_same_data, wait_until};
-use larder_testkit::{Client, Kind, Server, Value};
+use larder_testkit::{Client, Kind, Port, Server, Value};
 use std::time::{Duration, Instant};
 
 /// A primary and a replica of a kind.
@@ -513,6 +513,37 @@ fn resetstat_forgets_what_valkey_forgets() {
             theirs.iter().filter(|(is_zero, name)| *is_zero && !goes_on(name) && !forgets(name)).collect();
         assert!(wrong.is_empty(), "not forgotten: {wrong:?}");
         assert!(theirs.iter().filter(|(is_zero, _)| *is_zero).count() > 3, "{theirs:?}");
+    }
+}
+
+/// How long a replica has been without a link does not depend on which primary it is told to follow
+/// meanwhile.
+#[test]
+fn the_link_is_down_since_it_was_lost() {
+    for kind in [Kind::Valkey, Kind::Larder] {
+        let (primary, replica) = pair(kind, &[]);
+        let mut theirs = replica.client();
+        let since = |client: &mut Client| {
+            info(client, "replication", "master_link_down_since_seconds").parse::<i64>().ok()
+        };
+        assert_eq!(since(&mut theirs), None, "{kind:?}: it is up");
+        // Nobody listens there.
+        let [dead, other] = [0; 2].map(|_| Port::reserve());
+        for port in [&dead, &other] {
+            theirs.ask(&format!("REPLICAOF 127.0.0.1 {}", port.number()));
+            wait_until("the link is down", || {
+                info(&mut theirs, "replication", "master_link_status") == "down"
+            });
+            assert!(since(&mut theirs).is_some_and(|since| since >= 0), "{kind:?}");
+        }
+        wait_until("it counts on", || since(&mut theirs).is_some_and(|since| since >= 2));
+        theirs.ask(&format!("REPLICAOF 127.0.0.1 {}", dead.number()));
+        assert!(since(&mut theirs).is_some_and(|since| since >= 2), "{kind:?}: another primary");
+        // A primary has lost no link.
+        theirs.ask("REPLICAOF NO ONE");
+        theirs.ask(&format!("REPLICAOF 127.0.0.1 {}", dead.number()));
+        assert_eq!(since(&mut theirs), Some(-1), "{kind:?}: it never had one");
+        drop(primary);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The section of INFO on replication.
 
+use crate::clock::mono_ms;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::CommandResult;
@@ -20,17 +21,18 @@ pub(super) fn replication(context: &mut Context<'_>, text: &mut String) -> Comma
     text.push_str("# Replication\r\n");
     line!(text, "role", if state.upstream.is_some() { "slave" } else { "master" });
     if let Some(upstream) = &state.upstream {
-        upstream_lines(engine, upstream, end, context.now_ms(), text);
+        upstream_lines(engine, upstream, end, text);
     }
     replica_lines(engine, context.now_ms(), text);
     let backlog = engine.append_log.backlog();
     let has_stream = engine.replication.has_stream.load(std::sync::atomic::Ordering::Relaxed);
     let failover = engine.replication.failover_phase().map_or("no-failover", FailoverPhase::name);
     line!(text, "master_failover_state", failover);
-    line!(text, "master_replid", state.id);
-    line!(text, "master_replid2", state.former_id.as_ref().map_or("0".repeat(40), |(id, _)| id.clone()));
+    let former = state.history.former();
+    line!(text, "master_replid", state.history.id());
+    line!(text, "master_replid2", former.map_or("0".repeat(40), |(id, _)| id.to_string()));
     line!(text, "master_repl_offset", end);
-    line!(text, "second_repl_offset", state.former_id.as_ref().map_or(-1, |(_, until)| *until as i64 + 1));
+    line!(text, "second_repl_offset", former.map_or(-1, |(_, until)| until as i64 + 1));
     line!(text, "repl_backlog_active", u8::from(has_stream));
     line!(text, "repl_backlog_size", engine.config.value("repl-backlog-size"));
     line!(text, "repl_backlog_first_byte_offset", if has_stream { backlog.start + 1 } else { 0 });
@@ -39,9 +41,10 @@ pub(super) fn replication(context: &mut Context<'_>, text: &mut String) -> Comma
 }
 
 /// What a replica says of its primary.
-fn upstream_lines(engine: &Engine, upstream: &Upstream, applied: u64, now_ms: u64, text: &mut String) {
-    let is_up = upstream.link == LinkState::Connected;
-    let since_io = if is_up { (now_ms.saturating_sub(upstream.last_io_ms) / 1000) as i64 } else { -1 };
+fn upstream_lines(engine: &Engine, upstream: &Upstream, applied: u64, text: &mut String) {
+    let (is_up, times, now) = (upstream.link == LinkState::Connected, &upstream.times, mono_ms());
+    let silence_s = times.heard().map_or(-1, |heard| (now.saturating_sub(heard) / 1000) as i64);
+    let since_io = if is_up { silence_s } else { -1 };
     line!(text, "master_host", upstream.host);
     line!(text, "master_port", upstream.port);
     line!(text, "master_link_status", if is_up { "up" } else { "down" });
@@ -58,11 +61,11 @@ fn upstream_lines(engine: &Engine, upstream: &Upstream, applied: u64, now_ms: u6
         line!(text, "master_sync_read_bytes", read);
         line!(text, "master_sync_left_bytes", total as i64 - read as i64);
         line!(text, "master_sync_perc", format_args!("{percent:.2}"));
-        line!(text, "master_sync_last_io_seconds_ago", now_ms.saturating_sub(upstream.last_io_ms) / 1000);
+        line!(text, "master_sync_last_io_seconds_ago", silence_s);
     }
     if !is_up {
-        let down_s = (now_ms / 1000).saturating_sub(upstream.down_since_s) as i64;
-        line!(text, "master_link_down_since_seconds", if upstream.down_since_s == 0 { -1 } else { down_s });
+        let down_s = times.down_ms(now).map_or(-1, |ms| (ms / 1000) as i64);
+        line!(text, "master_link_down_since_seconds", down_s);
     }
     line!(text, "slave_priority", engine.config.value("replica-priority"));
     line!(text, "slave_read_only", u8::from(engine.config.is_yes("replica-read-only")));
