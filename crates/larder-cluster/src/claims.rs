@@ -5,6 +5,7 @@ use crate::config_file::{self, Variables};
 use crate::facts::Env;
 use crate::moment::Moment;
 use crate::node_key::NodeKey;
+use crate::open_slots::entries;
 use crate::slot_set::SlotSet;
 
 impl Cluster {
@@ -19,6 +20,7 @@ impl Cluster {
         assert!(claimant != self.myself, "others claim");
         let head = self.me().primary.unwrap_or(self.myself);
         let had_slots = !self.table[head].slots.is_empty();
+        self.follow_open_slots(claimant, config_epoch);
         let mut lost = 0;
         for slot in claimed.iter() {
             lost += u32::from(self.claim_slot(slot, claimant, config_epoch, head));
@@ -28,11 +30,61 @@ impl Cluster {
         for slot in given_up {
             self.unclaimed.insert(slot);
         }
+        self.finish_imports(claimant, claimed, env);
         if lost > 0 && had_slots && self.table[head].slots.is_empty() {
             self.follow_the_winner(claimant, head, env);
             self.broadcast_pong(false, env);
         }
         self.climb_the_chain(env);
+    }
+
+    /// A failover in another shard, from which or to which slots are on their way: they are on
+    /// their way from or to the new primary.
+    fn follow_open_slots(&mut self, claimant: NodeKey, config_epoch: u64) {
+        let others: Vec<NodeKey> = self.open.others().collect();
+        for other in others {
+            let (old, new) = (&self.table[other], &self.table[claimant]);
+            let is_replaced = old.is_replica() || old.config_epoch < config_epoch;
+            if other != claimant && new.is_primary() && old.shard == new.shard && is_replaced {
+                self.open.move_to(other, claimant);
+                self.outbox.changed();
+            }
+        }
+    }
+
+    /// The source of an import has ceased to claim a slot, and nobody else has it: it was told by
+    /// SETSLOT NODE that the slot is this node's, and this node was not. The slot is taken under a
+    /// new epoch. A replica leaves that to its primary. A node that finds the cluster down waits:
+    /// it may have been away, and replaced.
+    fn finish_imports(&mut self, source: NodeKey, claimed: &SlotSet, env: &Env<'_>) {
+        let is_done = |&slot: &u16| !claimed.contains(slot) && self.table.owner(slot) == Some(source);
+        let done: Vec<u16> = self.open.imports_from(source).filter(is_done).collect();
+        if done.is_empty() || !self.me().is_primary() || self.health.is_down {
+            return;
+        }
+        for slot in done {
+            self.open.close(slot);
+            self.unclaimed.remove(slot);
+            self.table.assign(slot, self.myself);
+        }
+        self.bump_epoch();
+        self.outbox.changed();
+        self.broadcast_pong(false, env);
+    }
+
+    /// Opens slots on a replica, as a snapshot of its primary says (`cluster-slot-states`). Nodes
+    /// that are not known are left out.
+    pub fn open_slots(&mut self, text: &[u8]) {
+        if self.me().is_primary() {
+            return;
+        }
+        for (slot, is_import, other) in entries(text) {
+            let Some(other) = self.table.find(&other).filter(|&other| other != self.myself) else { continue };
+            let open = if is_import { &mut self.open.importing } else { &mut self.open.migrating };
+            if open.insert(slot, other) != Some(other) {
+                self.outbox.moved();
+            }
+        }
     }
 
     /// One slot of a claim; whether it was this node's, or its primary's.
@@ -52,6 +104,8 @@ impl Cluster {
             // Whether there are any keys is left to the one who deletes them: clients may wait for the map, and counting the keys of
             // thousands of slots takes tens of ms.
             self.outbox.dropped.insert(slot);
+        }
+        if !self.is_of_shard(claimant) {
             self.open.migrating.remove(&slot);
         }
         self.retarget_import(slot, claimant);

@@ -32,16 +32,20 @@ impl Cluster {
 
     /// Makes this node a replica, or that of another primary. Its slots, if it has some, have no
     /// owner then.
+    ///
+    /// Slots that it moves stay open if it was this shard's primary, or is told of the next one:
+    /// another failover may make it one again.
     pub(crate) fn become_replica_of(&mut self, primary: NodeKey, env: &Env<'_>) {
         assert!(primary != self.myself);
         let me = self.myself;
         self.lineage = self.lineage_under(primary, env);
+        if !self.is_of_shard(primary) {
+            self.open.close_all();
+        }
         self.table.unassign_all(me);
         self.table.set_role(me, false);
         self.table[me].flags.set(NodeFlags::MIGRATE_TO, false);
         self.table.set_primary(me, Some(primary));
-        self.open.migrating.clear();
-        self.open.importing.clear();
         self.end_manual_failover();
         self.outbox.changed();
     }
@@ -67,13 +71,16 @@ impl Cluster {
     }
 
     /// Another node says that it is no primary any more. Its slots go to the primary that took its
-    /// place, if that is of its shard.
+    /// place, if that is of its shard, and so do those that are on their way to it or from it.
     pub(crate) fn demote(&mut self, node: NodeKey, primary: Option<NodeKey>, config_epoch: u64) {
         let slots = self.table.unassign_all(node);
         self.table.set_role(node, false);
         self.table[node].flags.set(NodeFlags::MIGRATE_TO, false);
         let heir = primary
             .filter(|&primary| primary != self.myself && self.table[primary].shard == self.table[node].shard);
+        if let Some(heir) = heir {
+            self.open.move_to(node, heir);
+        }
         if let Some(heir) = heir.filter(|_| !slots.is_empty()) {
             self.table.set_primary(heir, None);
             self.table.set_role(heir, true);

@@ -5,6 +5,7 @@
 
 use crate::id::NodeId;
 use crate::node::{Address, Names};
+use crate::open_slots::write_entry;
 use crate::slot_set::{SLOTS, SlotSet};
 use std::collections::BTreeMap;
 
@@ -88,6 +89,18 @@ impl SlotMap {
     #[inline]
     pub fn serves_plainly(&self, slot: u16) -> bool {
         !self.is_down && self.is_mine(slot) && self.migrating.is_empty() && self.importing.is_empty()
+    }
+
+    /// Returns what a snapshot for a replica says of open slots (`cluster-slot-states`); `None` if
+    /// there are none.
+    pub fn open_slots_text(&self) -> Option<String> {
+        let mut text = String::new();
+        for (open, is_import) in [(&self.importing, true), (&self.migrating, false)] {
+            for (&slot, &other) in open {
+                write_entry(&mut text, slot, is_import, self.nodes[usize::from(other)].id);
+            }
+        }
+        Some(text).filter(|text| !text.is_empty())
     }
 
     /// Whether a slot is that of this node's primary.

@@ -55,6 +55,8 @@ pub struct Loaded<R> {
     pub imports: Vec<SlotImport>,
     /// Whether other servers can read it.
     pub is_portable: bool,
+    /// The slots that SETSLOT has opened on the server that wrote it, if it says so.
+    pub open_slots: Option<Vec<u8>>,
 }
 
 /// Reads a whole file. No script runs meanwhile. After an error, [`LoadProgress::loaded_bytes`] says how far it had been read.
@@ -119,6 +121,7 @@ fn read_file<R: Read>(
 ) -> Result<Loaded<R>> {
     let new_batch = || RawKeys::with_room(BATCH_KEYS, BATCH_BYTES + BATCH_BYTES / 8);
     let (mut db, mut batch, mut place, mut imports) = (0, new_batch(), Place::default(), Vec::new());
+    let mut open_slots = None;
     let loaded_before = progress.loaded_bytes.load(Relaxed);
     // The makers stay until there is nothing more to come: sending does not fail.
     let hand_over = |db, batch: &mut RawKeys| {
@@ -148,6 +151,7 @@ fn read_file<R: Read>(
                 came_to(&file);
                 hand_over(db, &mut batch);
             }
+            Event::Aux(name, value) if *name == *b"cluster-slot-states" => open_slots = Some(value.to_vec()),
             Event::Aux(name, value) => place.note(&name, &value),
             Event::Key | Event::ResizeDb(..) => {}
             Event::Function(text) => add_library(engine, &text, merge)?,
@@ -156,7 +160,7 @@ fn read_file<R: Read>(
     }
     hand_over(db, &mut batch);
     let is_portable = file.is_portable();
-    Ok(Loaded { rest: file.into_rest(), history: place.history(), imports, is_portable })
+    Ok(Loaded { rest: file.into_rest(), history: place.history(), imports, is_portable, open_slots })
 }
 
 /// What a file says of its place in the history of the data.

@@ -143,6 +143,9 @@ fn header<W: Write>(
         file.aux("repl-offset", &history.position.to_string())?;
     }
     file.aux("aof-base", if options.purpose == Purpose::LogBase { "1" } else { "0" })?;
+    if let Some(open) = engine.open_slots_text().filter(|_| options.purpose == Purpose::Sync) {
+        file.aux("cluster-slot-states", &open)?;
+    }
     snapshot.imports().iter().try_for_each(|job| file.slot_import(job.name.as_bytes(), &job.slots.ranges()))
 }
 

@@ -286,6 +286,9 @@ impl Persist {
             }?;
             let imports = loaded.imports.into_iter().map(|import| (import.name, import.ranges));
             persist.engine.follow_imports(imports);
+            if let Some(open) = loaded.open_slots {
+                persist.engine.follow_open_slots(open);
+            }
             let db = loaded.history.map_or(0, |history| history.db);
             on_loaded(Received { db, is_portable: loaded.is_portable });
             Ok(loaded.rest)

@@ -37,7 +37,10 @@ impl Cluster {
                 self.begin_handshake(address, true, env);
             }
             Command::Replicate(key) => {
-                self.become_replica_of(*key, env);
+                if self.me().primary != Some(*key) {
+                    self.open.close_all();
+                    self.become_replica_of(*key, env);
+                }
                 // Who is asked for something as a primary must know its replicas.
                 self.broadcast_pong(false, env);
             }

@@ -171,6 +171,13 @@ fn move_slot(world: &mut World, to: usize) {
     world.nodes[from].server.keys.remove(slot);
     let pause = world.rng.u64(1..2000);
     world.run(pause);
+    if world.rng.u8(..4) == 0 {
+        // Only the source is told, and the target learns from it.
+        if world.is_up(from) {
+            let _ = world.command(from, &format!("SETSLOT {slot} NODE {target}"));
+        }
+        return;
+    }
     // An operator who gets no reply of the new owner does not go on.
     if world.is_up(to)
         && world.command(to, &format!("SETSLOT {slot} NODE {target}")).is_ok()

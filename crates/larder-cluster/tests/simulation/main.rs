@@ -5,6 +5,7 @@ mod chaos;
 mod large;
 mod laws;
 mod network;
+mod open_slots;
 mod replicas;
 mod replication;
 mod scenarios;

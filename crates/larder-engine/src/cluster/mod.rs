@@ -44,6 +44,8 @@ pub enum ForBus {
     Ask(Request),
     /// Slots are to go to another node: an export that has begun.
     Export(Arc<Migration>),
+    /// The slots that SETSLOT has opened on the primary, as its snapshot says.
+    OpenSlots(Vec<u8>),
     /// The keys of an import are here: the source is to be asked to pause its writes, once the takeover is prepared.
     PrepareToTake(Arc<Migration>),
     /// The source of an import has granted that this node takes the slots.

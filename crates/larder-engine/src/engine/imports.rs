@@ -1,5 +1,6 @@
-//! Slots that come to the primary of this replica from another node.
+//! Slots that are on their way to or from the primary of this replica, as a snapshot says it.
 
+use crate::cluster::ForBus;
 use crate::cluster::migration::{Migration, MigrationState, Operation};
 use crate::engine::Engine;
 use larder_cluster::{NodeId, SlotSet};
@@ -25,6 +26,19 @@ impl Engine {
             });
             let name = String::from_utf8_lossy(&name).into_owned();
             self.follow_import(Migration::new(name, Operation::Import, slots, (nobody, nobody), None));
+        }
+    }
+
+    /// Returns what a snapshot for a replica says of the slots that SETSLOT has opened here; `None`
+    /// if there are none.
+    pub fn open_slots_text(&self) -> Option<String> {
+        self.slot_map()?.open_slots_text()
+    }
+
+    /// Hands what a snapshot of the primary says of such slots to the bus.
+    pub fn follow_open_slots(&self, text: Vec<u8>) {
+        if self.is_cluster_node() {
+            self.cluster.send(ForBus::OpenSlots(text));
         }
     }
 

@@ -329,6 +329,7 @@ impl Bus {
             match mail {
                 ForBus::Ask(request) => self.answer(request),
                 ForBus::Export(job) => self.exports.add(job),
+                ForBus::OpenSlots(text) => self.input(|cluster, _| cluster.open_slots(&text)),
                 ForBus::PrepareToTake(job) => self.prepare_import(&job),
                 ForBus::TakeSlots(job) => self.take_import(&job),
                 ForBus::Publish { channel, payload, is_sharded } => {

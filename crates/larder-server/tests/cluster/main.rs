@@ -16,6 +16,7 @@ mod migration_failover;
 mod mixed;
 mod node;
 mod nodes;
+mod open_slots;
 mod redirects;
 mod replicas;
 mod scan;
