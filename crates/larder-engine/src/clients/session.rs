@@ -369,11 +369,13 @@ pub struct Session {
     pub(crate) replica_info: Option<Box<ReplicaInfo>>,
     /// The replica that it is.
     pub(crate) replica: Option<Arc<Replica>>,
-    /// What it executes has been executed elsewhere: it comes from an append-only file, a primary, or the
-    /// source of a slot migration. Nothing is refused.
+    /// What it executes has been decided elsewhere: it comes from an append-only file, a primary, the
+    /// source of a slot migration, or the bus of the cluster. Nothing is refused.
     pub(crate) replays: bool,
     /// Those commands come from the primary.
     pub(crate) is_of_primary: bool,
+    /// Those commands come from an append-only file that is being loaded.
+    pub(crate) loads: bool,
     /// They are put into the stream by whoever has it execute them, with others.
     pub(crate) in_batch: bool,
     /// A command that would wait answers at once, as it does in a script.
@@ -423,6 +425,7 @@ impl Session {
             speaks_to_source: false,
             replays: false,
             is_of_primary: false,
+            loads: false,
             in_batch: false,
             never_waits: false,
             has_own_thread: false,
@@ -487,7 +490,7 @@ impl Session {
 
     /// Whether its commands come from an append-only file.
     pub(crate) fn is_of_file(&self) -> bool {
-        self.replays && !self.is_of_primary && self.import.is_none()
+        self.loads && self.import.is_none()
     }
 
     /// The protocol spoken.

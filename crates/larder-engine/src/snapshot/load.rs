@@ -192,7 +192,7 @@ impl Replay {
         let info =
             ConnInfo { id: 0, addr: String::new(), laddr: String::new(), fd: -1, kind: ConnKind::Unix };
         let shared = Arc::new(ClientShared::new(info, 0, 0));
-        let session = Session::for_replay(shared, &engine.acl);
+        let session = Session { loads: true, ..Session::for_replay(shared, &engine.acl) };
         Replay { worker, session, reply: Vec::new() }
     }
 
