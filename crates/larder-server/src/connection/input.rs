@@ -2,9 +2,9 @@
 //!
 //! Most reads bring whole commands into the event loop's shared buffer and leave nothing behind. Only what is left
 //! (part of a command, or everything after a command that blocks) is kept here, in a buffer that grows with what
-//! arrives and never with what is announced. O(n) over all bytes: a consumed front is cut off when it is half of the
-//! buffer. A large buffer moves to its next place, of twice the size, piece by piece while it fills: no read has to wait until the whole has been
-//! copied.
+//! arrives: to twice that, and from a MB on to eight times that, so most of a large argument is read into its last place, while one that is
+//! only announced holds little. O(n) over all bytes: a consumed front is cut off when it is half of the
+//! buffer. A large buffer moves to its next place piece by piece while it fills: no read has to wait until the whole has been copied.
 
 use larder_resp::{OwnedArgs, Parser, Span};
 
@@ -13,6 +13,10 @@ pub const BIG_ARGUMENT_BYTES: usize = 32 * 1024;
 
 /// The most that one read adds straight to the buffer.
 const DIRECT_READ_BYTES_MAX: usize = 1 << 20;
+
+/// A buffer of at least this size grows to [`LARGE_STEP`] times its size at once, else to twice.
+const LARGE_BYTES: usize = 1 << 20;
+const LARGE_STEP: usize = 8;
 
 /// Buffers of at least this size move piece by piece.
 const MOVES_SLOWLY_BYTES: usize = 4 << 20;
@@ -144,7 +148,7 @@ impl Pending {
         }
         let len = self.buf.len();
         if len == self.buf.capacity() {
-            self.buf.reserve_exact(missing.min(len.max(2 * BIG_ARGUMENT_BYTES)));
+            self.buf.reserve_exact(missing.min(step(len)));
         }
     }
 
@@ -156,7 +160,7 @@ impl Pending {
             return;
         }
         if self.next.capacity() == 0 {
-            self.next.reserve_exact((len + missing).min(2 * capacity));
+            self.next.reserve_exact((len + missing).min(capacity + step(capacity)));
         }
         let moved = self.next.len();
         let end = if room == 0 { len } else { len.min(moved + 4 * DIRECT_READ_BYTES_MAX) };
@@ -173,6 +177,14 @@ impl Pending {
         if self.buf.capacity() > 4 * self.buf.len().max(4096) {
             self.buf.shrink_to(self.buf.len());
         }
+    }
+}
+
+/// How many bytes are made room for when this many have come.
+fn step(len: usize) -> usize {
+    match len {
+        ..LARGE_BYTES => len.max(2 * BIG_ARGUMENT_BYTES),
+        _ => (LARGE_STEP - 1) * len,
     }
 }
 
@@ -228,7 +240,8 @@ mod tests {
                 at += room;
                 assert!(!parse(&mut input));
                 let pending = input.pending.as_ref().unwrap();
-                assert!(input.capacity() <= 5 * at.max(BIG_ARGUMENT_BYTES), "{} for {at}", input.capacity());
+                let most = (1 + LARGE_STEP + LARGE_STEP / 2) * at.max(BIG_ARGUMENT_BYTES);
+                assert!(input.capacity() <= most, "{} for {at}", input.capacity());
                 let now = pending.next.len();
                 assert!(now <= moved + 5 * DIRECT_READ_BYTES_MAX);
                 assert!(now > 0 || moved == 0 || moved + 6 * DIRECT_READ_BYTES_MAX > at, "{moved} of {at}");
