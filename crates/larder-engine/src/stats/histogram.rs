@@ -87,16 +87,20 @@ impl Summary {
             .sum()
     }
 
-    /// Powers of two of microseconds with the number of values up to each, from the first that has any to the one
-    /// that has all: the form of LATENCY HISTOGRAM.
+    /// Returns the rows of LATENCY HISTOGRAM: limits in microseconds with the number of values up to each, without those at
+    /// which the number does not grow.
+    ///
+    /// The limits are those of Valkey's histogram, which counts in steps of 1/128: 1,024 ns and each double of it, with the step
+    /// that begins there.
     pub fn cumulative_us(&self) -> Vec<(u64, u64)> {
         let mut steps = Vec::new();
         let mut before = 0;
-        for power in 0..=(VALUE_BITS - 9) {
-            let limit_us = 1u64 << power;
-            let upto = self.up_to(limit_us * 1000);
+        for power in 10..=VALUE_BITS {
+            let (start_ns, step_ns) = (1_u64 << power, 1_u64 << (power - 7));
+            let limit_ns = start_ns + step_ns - 1;
+            let upto = self.up_to(limit_ns);
             if upto > before {
-                steps.push((limit_us, upto));
+                steps.push((limit_ns / 1000, upto));
                 before = upto;
             }
         }

@@ -14,6 +14,10 @@ pub(crate) struct Spikes {
     pub history: VecDeque<(u64, u64)>,
     /// The worst ever, in milliseconds.
     pub worst_ms: u64,
+    /// Number of all spikes, those that `history` has no more among them.
+    pub count: u64,
+    /// Sum of all spikes, in milliseconds.
+    pub sum_ms: u64,
 }
 
 /// Spikes by event.
@@ -26,6 +30,8 @@ impl LatencyMonitor {
         let mut events = self.0.lock();
         let spikes = events.entry(event).or_default();
         spikes.worst_ms = spikes.worst_ms.max(ms);
+        spikes.count += 1;
+        spikes.sum_ms = spikes.sum_ms.saturating_add(ms);
         match spikes.history.back_mut() {
             Some((time, worst)) if *time == now_s => *worst = ms.max(*worst),
             _ => spikes.history.push_back((now_s, ms)),
@@ -74,6 +80,7 @@ mod tests {
         (2..1000).for_each(|second| monitor.record("command", 1, second));
         let spikes = monitor.find(b"command").unwrap();
         assert_eq!((spikes.history.len(), spikes.worst_ms), (HISTORY_MAX, 9));
+        assert_eq!((spikes.count, spikes.sum_ms), (3 + 998, 21 + 998));
         assert_eq!((monitor.reset(&[b"other"]), monitor.reset(&[])), (0, 1));
     }
 }

@@ -13,6 +13,7 @@ mod geo;
 mod hashes;
 mod hyperloglogs;
 mod introspection;
+mod latency;
 mod lone_server;
 mod monitor;
 mod notifications;

@@ -156,8 +156,9 @@ fn write_hello(context: &mut Context<'_>) {
         if poses_as_redis { ("redis", REDIS_VERSION) } else { ("valkey", VALKEY_VERSION) };
     let mode = if context.engine.cluster.is_on() { "cluster" } else { "standalone" };
     let role = if context.engine.replication.is_replica() { "replica" } else { "master" };
+    let zone = context.engine.config.value("availability-zone");
     let reply = &mut context.reply;
-    reply.map(7);
+    reply.map(7 + usize::from(!zone.is_empty()));
     for (field, value) in [("server", server), ("version", version)] {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
@@ -172,6 +173,10 @@ fn write_hello(context: &mut Context<'_>) {
     }
     reply.bulk(b"modules");
     write_modules(reply);
+    if !zone.is_empty() {
+        reply.bulk(b"availability_zone");
+        reply.bulk(zone.as_bytes());
+    }
 }
 
 pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

@@ -13,9 +13,9 @@ pub(super) fn latest(context: &mut Context<'_>, _args: Args<'_>) -> CommandResul
     context.reply.array(events.len());
     for (event, spikes) in events {
         let (time, ms) = spikes.history.back().copied().unwrap_or_default();
-        context.reply.array(4);
+        context.reply.array(6);
         context.reply.bulk(event.as_bytes());
-        for number in [time, ms, spikes.worst_ms] {
+        for number in [time, ms, spikes.worst_ms, spikes.sum_ms, spikes.count] {
             context.reply.int(number as i64);
         }
     }
