@@ -255,7 +255,7 @@ fn bad_users_keep_the_server_from_starting() {
     let port = reserved.number().to_string();
     fs::write(dir.join("bad.acl"), "user a on +get\nuser b off +nosuch\n").unwrap();
     let output = refused(&dir, &["--port", &port, "--aclfile", "bad.acl"]);
-    let expected = "Aborting Redis startup because of ACL errors: bad.acl:2: Error in applying operation '+nosuch': \
+    let expected = "Aborting Larder startup because of ACL errors: bad.acl:2: Error in applying operation '+nosuch': \
                     Unknown command or category name in ACL. WARNING: ACL errors detected";
     assert!(output.contains(expected), "{output}");
     let output = refused(&dir, &["--port", &port, "--aclfile", "none.acl"]);

@@ -95,12 +95,12 @@ pub enum UsersError {
 impl fmt::Display for UsersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            UsersError::File(errors) => write!(f, "Aborting Redis startup because of ACL errors: {errors}"),
+            UsersError::File(errors) => write!(f, "Aborting Larder startup because of ACL errors: {errors}"),
             UsersError::Line(error) => error.fmt(f),
             UsersError::TwoSources => f.write_str(
-                "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is invalid. \
-                 This setup is very likely to lead to configuration errors and security holes, please define either an ACL \
-                 file or declare users directly in your redis.conf, but not both.",
+                "Configuring Larder with users defined in the configuration file and at the same time setting an ACL file \
+                 path is invalid. This setup is very likely to lead to configuration errors and security holes, please \
+                 define either an ACL file or declare users directly in the configuration file, but not both.",
             ),
         }
     }

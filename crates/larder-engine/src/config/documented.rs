@@ -36,6 +36,8 @@ fn is_read(name: &str, sources: &str) -> bool {
     let fields = match name {
         // One option, a field for each class of clients.
         "client-output-buffer-limit" => vec![".output_limits".to_owned()],
+        // Readers ask for the name of the product.
+        "extended-redis-compatibility" => vec![".product".to_owned()],
         "proto-max-bulk-len" => vec![".string_bytes_max".to_owned()],
         _ => vec![format!(".{field}"), format!(".{field}_s")],
     };

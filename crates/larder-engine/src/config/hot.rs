@@ -183,6 +183,8 @@ hot! {
     stop_writes_on_bgsave_error: AtomicBool,
     /// Leave arguments out of logs.
     hide_user_data_from_log: AtomicBool,
+    /// Whether clients are told that the server is Redis.
+    extended_redis_compatibility: AtomicBool,
     /// Whether scripts have `getfenv`, `setfenv` and `newproxy`.
     lua_enable_insecure_api: AtomicBool,
 }

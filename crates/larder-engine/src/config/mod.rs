@@ -44,6 +44,7 @@ pub use pages::{
 pub use rewrite::quoted;
 
 use crate::host::{ApplyError, ShutdownFlags};
+use crate::version::Product;
 use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::Ordering::Relaxed;
 use table::{Effect, OPTIONS, Opt, find};
@@ -117,6 +118,14 @@ impl Config {
     /// What `shutdown-on-sigint` or `shutdown-on-sigterm` asks for.
     pub fn shutdown_flags(&self, name: &str) -> ShutdownFlags {
         choices::shutdown_flags(self.number(name))
+    }
+
+    /// The product that clients are told the server is.
+    pub fn product(&self) -> Product {
+        match self.hot.extended_redis_compatibility.load(Relaxed) {
+            true => Product::Redis,
+            false => Product::Valkey,
+        }
     }
 
     /// Whether a yes/no option is yes.

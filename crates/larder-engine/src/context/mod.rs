@@ -635,7 +635,7 @@ impl<'a> Context<'a> {
     }
 
     fn busy_error(&self) -> CommandError {
-        self.engine.scripts.running.busy_error()
+        self.engine.busy_error()
     }
 
     /// Writes an array whose length is known only afterwards: `fill` writes the items and returns their number.

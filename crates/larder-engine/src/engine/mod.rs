@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::delivery::invalidations::Receivers;
 use crate::delivery::mailbox::Mailboxes;
 use crate::delivery::unblock::deliver;
+use crate::error::CommandError;
 use crate::host::{Host, LogLevel};
 use crate::keyspace::deferred::{Background, Work};
 use crate::keyspace::departures::Departures;
@@ -445,6 +446,11 @@ impl Engine {
     pub(crate) fn busy_after(&self) -> Option<Duration> {
         let limit_ms = u64::try_from(self.config.hot.busy_reply_threshold.load(Relaxed)).ok()?;
         (limit_ms > 0).then(|| Duration::from_millis(limit_ms))
+    }
+
+    /// Returns the error of a command that must not run while a script keeps others waiting.
+    pub(crate) fn busy_error(&self) -> CommandError {
+        self.scripts.running.busy_error(self.config.product())
     }
 
     /// A script keeps others waiting: they are told so from now on.

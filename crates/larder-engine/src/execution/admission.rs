@@ -12,14 +12,6 @@ use crate::error::{CommandError, CommandResult};
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
 
-pub(crate) const LOADING_ERROR: CommandError =
-    CommandError::Fixed("LOADING Redis is loading the dataset in memory");
-const SNAPSHOT_ERROR: CommandError = CommandError::Fixed(
-    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may \
-     modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
-     snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
-);
-
 const READ_ONLY_ERROR: CommandError =
     CommandError::Fixed("READONLY You can't write against a read only replica.");
 pub(crate) const STALE_ERROR: CommandError =
@@ -47,7 +39,7 @@ pub(crate) fn check(engine: &Engine, session: &Session, command: &Command, flags
     if engine.gate.is_loading_for(command)
         || queued.is_some_and(|queue| queue.any(|command| engine.gate.is_loading_for(command)))
     {
-        return Err(LOADING_ERROR);
+        return Err(loading_error(engine));
     }
     Ok(())
 }
@@ -85,6 +77,22 @@ pub(crate) fn check_writes(engine: &Engine, session: &Session) -> CommandResult 
     if engine.gate.is_read_only() { Err(READ_ONLY_ERROR) } else { Ok(()) }
 }
 
+/// Returns the error of a command that must not run while data is loaded.
+pub(crate) fn loading_error(engine: &Engine) -> CommandError {
+    let name = engine.config.product().name();
+    CommandError::text(format!("LOADING {name} is loading the dataset in memory"))
+}
+
+fn snapshot_error(engine: &Engine) -> CommandError {
+    let name = engine.config.product().name();
+    CommandError::text(format!(
+        "MISCONF {name} is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that \
+         may modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
+         snapshotting fails (stop-writes-on-bgsave-error option). Please check the {name} logs for details about the RDB \
+         error."
+    ))
+}
+
 fn check_disk(engine: &Engine) -> CommandResult {
     if engine.gate.has_log_failed() {
         let reason = engine.persistence.log.lock().write_error.clone();
@@ -92,7 +100,7 @@ fn check_disk(engine: &Engine) -> CommandResult {
     }
     let stops = engine.config.hot.stop_writes_on_bgsave_error.load(Relaxed);
     if engine.gate.has_snapshot_failed() && stops && !engine.config.value("save").is_empty() {
-        return Err(SNAPSHOT_ERROR);
+        return Err(snapshot_error(engine));
     }
     Ok(())
 }

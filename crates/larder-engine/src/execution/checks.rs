@@ -81,7 +81,7 @@ fn check_closely(
     }
     if engine.gate.is_shut() {
         if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) && !session.replays {
-            return Err(engine.scripts.running.busy_error());
+            return Err(engine.busy_error());
         }
         admission::check(engine, session, command, flags_of(&engine.scripts, command, args))?;
     }

@@ -354,7 +354,7 @@ fn run(
                 context.lock_what_is_free(args);
             }
             Err(Unlocked::Busy) if !found.command.has(flags::ALLOW_BUSY) && !context.session.replays => {
-                let error = engine.scripts.running.busy_error();
+                let error = engine.busy_error();
                 drop(context);
                 return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
             }

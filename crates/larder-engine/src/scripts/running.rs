@@ -1,6 +1,7 @@
 //! The script that runs. Scripts take turns, so there is one at most; every thread sees it from its start.
 
 use crate::error::CommandError;
+use crate::version::Product;
 use larder_resp::Args;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -94,7 +95,7 @@ impl Running {
     }
 
     /// Has it end, by SCRIPT KILL or FUNCTION KILL.
-    pub(crate) fn kill(&self, function: bool) -> Result<(), CommandError> {
+    pub(crate) fn kill(&self, function: bool, product: Product) -> Result<(), CommandError> {
         let now = self.now.lock();
         if now.started.is_none() {
             return Err(CommandError::Fixed("NOTBUSY No scripts in execution right now."));
@@ -106,7 +107,7 @@ impl Running {
             ));
         }
         if now.is_function != function {
-            return Err(busy_error(now.is_function));
+            return Err(busy_error(now.is_function, product));
         }
         self.kill.store(true, Relaxed);
         Ok(())
@@ -118,16 +119,15 @@ impl Running {
     }
 
     /// What other commands are told.
-    pub(crate) fn busy_error(&self) -> CommandError {
+    pub(crate) fn busy_error(&self, product: Product) -> CommandError {
         let now = self.now.lock();
-        busy_error(now.started.is_some() && now.is_function)
+        busy_error(now.started.is_some() && now.is_function, product)
     }
 }
 
-fn busy_error(function: bool) -> CommandError {
-    CommandError::Fixed(if function {
-        "BUSY Valkey is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
-    } else {
-        "BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
-    })
+fn busy_error(is_function: bool, product: Product) -> CommandError {
+    let (name, kind) = (product.name(), if is_function { "FUNCTION" } else { "SCRIPT" });
+    CommandError::text(format!(
+        "BUSY {name} is busy running a script. You can only call {kind} KILL or SHUTDOWN NOSAVE."
+    ))
 }

@@ -184,7 +184,7 @@ fn a_snapshot_that_cannot_be_written_stops_writes() {
     assert!(client.ask("INFO persistence").text().contains("rdb_last_bgsave_status:ok"));
     client.ask("BGSAVE");
     wait_for(&mut client, "INFO persistence", "rdb_last_bgsave_status:err");
-    assert!(client.ask("SET c 1").text().starts_with("MISCONF Redis is configured to save RDB snapshots"));
+    assert!(client.ask("SET c 1").text().starts_with("MISCONF Valkey is configured to save RDB snapshots"));
     assert!(client.ask("PING").is_error());
     assert_eq!(client.ask("GET b").text(), "1");
     assert!(client.ask("INFO persistence").text().contains("rdb_last_bgsave_status:err"));

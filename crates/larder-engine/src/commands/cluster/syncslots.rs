@@ -215,7 +215,7 @@ fn check_empty(context: &Context<'_>, job: &Migration) -> CommandResult {
     let error = match context.engine.slot_with_keys(&job.slots) {
         Ok(None) => return Ok(()),
         Ok(Some(slot)) => CommandError::text(format!("ERR Slot {slot} is not empty on the target yet")),
-        Err(Busy) => context.engine.scripts.running.busy_error(),
+        Err(Busy) => context.engine.busy_error(),
     };
     context.engine.cluster.migrations.reveal(job);
     job.go_on(MigrationState::Failed);

@@ -12,8 +12,6 @@ use crate::execution::authorization;
 use crate::execution::transaction;
 use crate::text::number;
 use crate::text::word::is_word;
-use crate::version::REDIS_VERSION;
-use crate::version::VALKEY_VERSION;
 use larder_resp::{Args, Protocol};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -151,15 +149,13 @@ fn set_protocol(context: &mut Context<'_>, protocol: Protocol) {
 
 fn write_hello(context: &mut Context<'_>) {
     let (id, resp3) = (context.session.id(), context.reply.is_resp3());
-    let poses_as_redis = context.engine.config.is_yes("extended-redis-compatibility");
-    let (server, version) =
-        if poses_as_redis { ("redis", REDIS_VERSION) } else { ("valkey", VALKEY_VERSION) };
+    let product = context.engine.config.product();
     let mode = if context.engine.cluster.is_on() { "cluster" } else { "standalone" };
     let role = if context.engine.replication.is_replica() { "replica" } else { "master" };
     let zone = context.engine.config.value("availability-zone");
     let reply = &mut context.reply;
     reply.map(7 + usize::from(!zone.is_empty()));
-    for (field, value) in [("server", server), ("version", version)] {
+    for (field, value) in [("server", product.word()), ("version", product.version())] {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
     }

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::execution::admission::LOADING_ERROR;
+use crate::execution::admission::loading_error;
 use crate::stats::counters::ThreadStats;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,7 +29,7 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pairs: Vec<(&[u8], &[u8])> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let is_named = |option: &str| pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(option.as_bytes()));
     if context.engine.gate.is_loading() && SET_AFTER_LOADING.into_iter().any(is_named) {
-        return Err(LOADING_ERROR);
+        return Err(loading_error(context.engine));
     }
     let host = &context.engine.host;
     let open = crate::execution::checks::is_local_option_allowed(

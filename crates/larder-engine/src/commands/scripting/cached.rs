@@ -46,7 +46,7 @@ pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 /// not refused because of it.
 pub(super) fn kill_running(context: &mut Context<'_>, function: bool) -> CommandResult {
     let engine = context.engine;
-    engine.scripts.running.kill(function)?;
+    engine.scripts.running.kill(function, engine.config.product())?;
     if context.in_exec || context.session.has_own_thread {
         context.reply.ok();
         return Ok(());

@@ -141,7 +141,7 @@ pub(super) fn stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     let (running, libraries) = (scripts.running.get(), scripts.libraries());
     // That it answers beside a function is what allows it while the server is busy.
     if context.engine.gate.is_busy() && running.as_ref().is_none_or(|script| !script.is_function) {
-        return Err(scripts.running.busy_error());
+        return Err(context.engine.busy_error());
     }
     let reply = &mut context.reply;
     reply.map(2);

@@ -8,7 +8,6 @@ use crate::host::{Logged, ShutdownFlags};
 use crate::keyspace::waiting::BlockedOp;
 use crate::text::number;
 use crate::text::word::is_word;
-use crate::version::{REDIS_VERSION, VALKEY_VERSION};
 use larder_resp::Args;
 
 pub(super) fn time(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
@@ -67,7 +66,7 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     }
     if context.engine.gate.is_busy() {
         if !flags.nosave {
-            return Err(context.engine.scripts.running.busy_error());
+            return Err(context.engine.busy_error());
         }
         context.engine.scripts.running.abandon();
     }
@@ -122,9 +121,7 @@ fn draw_larder(context: &mut Context<'_>, columns: usize, rows: usize) -> String
         text += &"=".repeat(7 * columns);
         text.push('\n');
     }
-    let version = match context.engine.config.is_yes("extended-redis-compatibility") {
-        true => format!("Redis ver. {REDIS_VERSION}"),
-        false => format!("Valkey ver. {VALKEY_VERSION}"),
-    };
-    text + &format!("\nLarder {}, as {version}\n", env!("CARGO_PKG_VERSION"))
+    let product = context.engine.config.product();
+    let (name, version) = (product.name(), product.version());
+    text + &format!("\nLarder {}, as {name} ver. {version}\n", env!("CARGO_PKG_VERSION"))
 }

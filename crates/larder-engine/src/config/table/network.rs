@@ -113,6 +113,8 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("min-io-threads-avoid-copy-reply", 0, INT_MAX, "7").hidden().dormant(IO_THREADS),
     int("min-string-size-avoid-copy-reply", 0, INT_MAX, "16384").hidden().dormant(IO_THREADS),
     int("min-string-size-avoid-copy-reply-threaded", 0, INT_MAX, "65536").hidden().dormant(IO_THREADS),
-    yes_no("extended-redis-compatibility", "no")
-        .does("`HELLO` and `LOLWUT` give Redis's name and version.", "options/main.rs"),
+    yes_no("extended-redis-compatibility", "no").hot_bool(|h| &h.extended_redis_compatibility).does(
+        "`HELLO`, `LOLWUT` and errors give Redis's name and version, and `INFO` has `redis_mode`.",
+        "options/main.rs",
+    ),
 ];
