@@ -152,7 +152,10 @@ fn read_file<R: Read>(
                 hand_over(db, &mut batch);
             }
             Event::Aux(name, value) if *name == *b"cluster-slot-states" => open_slots = Some(value.to_vec()),
-            Event::Aux(name, value) => place.note(&name, &value),
+            Event::Aux(name, value) => {
+                note_used_memory(progress, &name, &value);
+                place.note(&name, &value);
+            }
             Event::Key | Event::ResizeDb(..) => {}
             Event::Function(text) => add_library(engine, &text, merge)?,
             Event::SlotImport(import) => imports.push(import),
@@ -161,6 +164,14 @@ fn read_file<R: Read>(
     hand_over(db, &mut batch);
     let is_portable = file.is_portable();
     Ok(Loaded { rest: file.into_rest(), history: place.history(), imports, is_portable, open_slots })
+}
+
+/// Notes how much memory the server which wrote the file used, for INFO.
+fn note_used_memory(progress: &LoadProgress, name: &[u8], value: &[u8]) {
+    if name == b"used-mem" {
+        let bytes = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        progress.saved_used_memory.store(bytes.unwrap_or(0), Relaxed);
+    }
 }
 
 /// What a file says of its place in the history of the data.

@@ -112,6 +112,7 @@ impl Persist {
     fn begin_load(&self) {
         let progress = &self.engine.persistence().load;
         progress.started_s.store(wall_s(), Relaxed);
+        progress.saved_used_memory.store(0, Relaxed);
         for counter in [
             &progress.total_bytes,
             &progress.loaded_bytes,

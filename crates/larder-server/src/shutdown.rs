@@ -82,14 +82,14 @@ fn wait_for_replicas(shared: &Shared, persist: &Persist, no_shards: NoShards<'_>
     shared.log.notice("Waiting for replicas before shutting down");
     let (begun, replication) = (Instant::now(), engine.replication());
     let timeout = Duration::from_secs(shared.config.number("shutdown-timeout").max(0) as u64);
-    replication.set_ending(true);
+    replication.set_ending(Some(larder_engine::wall_ms() + timeout.as_millis() as u64));
     engine.close_gate(no_shards);
     engine.hurry_replicas();
     while engine.replicas_lag() && begun.elapsed() < timeout && replication.is_ending() {
         std::thread::sleep(LOOK);
     }
     let goes_on = replication.is_ending();
-    replication.set_ending(false);
+    replication.set_ending(None);
     if !goes_on {
         engine.gate().set_closing(false);
         engine.retry_put_off();

@@ -1,19 +1,11 @@
 //! INFO: each figure of Valkey is there, in its section, and figures that only Larder has are known.
 
-use larder_testkit::{Client, Kind, Server};
+use larder_testkit::{Client, Kind, Server, wait_until};
 use std::collections::BTreeSet;
 
-/// Figures that Larder has not, and why.
-const ABSENT: [(&str, &str); 1] = [("Server gcc_version", "another compiler made it")];
-
 /// Figures and sections that Valkey has not.
-const OWN: [&str; 5] = [
-    "Memory lists_waiting_for_compression",
-    "Server larder_version",
-    "Server redis_mode",
-    "Server threads",
-    "Keysizes",
-];
+const OWN: [&str; 4] =
+    ["Memory lists_waiting_for_compression", "Server larder_version", "Server threads", "Keysizes"];
 
 /// `Section name` of all figures; `db0` and the like stand for themselves.
 fn names(client: &mut Client, sections: &str) -> BTreeSet<String> {
@@ -74,10 +66,7 @@ fn all_figures_have_their_names() {
             names(&mut client, sections)
         });
         let is_own = |name: &&String| OWN.iter().any(|own| name.starts_with(own));
-        let missing: Vec<&String> = theirs
-            .difference(&ours)
-            .filter(|name| !ABSENT.iter().any(|(absent, _)| name == absent))
-            .collect();
+        let missing: Vec<&String> = theirs.difference(&ours).collect();
         let unknown: Vec<&String> = ours.difference(&theirs).filter(|name| !is_own(name)).collect();
         assert!(
             missing.is_empty() && unknown.is_empty(),
@@ -176,4 +165,122 @@ fn fields_that_expire_at_once_are_counted_as_in_valkey() {
         counts.collect::<Vec<_>>()
     });
     assert_eq!(ours, theirs);
+}
+
+/// The lines of INFO with these names.
+fn figures(client: &mut Client, names: &[&str]) -> Vec<String> {
+    let info = client.ask("INFO everything").text();
+    let is_wanted = |line: &&str| line.split_once(':').is_some_and(|(name, _)| names.contains(&name));
+    info.lines().filter(is_wanted).map(str::to_owned).collect()
+}
+
+/// Connections that wait in a command, the first ones in another database.
+fn waiting(server: &Server, admin: &mut Client, commands: &[(usize, &str)]) -> Vec<Client> {
+    let start = |(db, command): &(usize, &str)| {
+        let mut client = server.client();
+        client.ask(&format!("SELECT {db}"));
+        client.send(&command.split(' ').collect::<Vec<_>>());
+        client
+    };
+    let clients: Vec<Client> = commands.iter().map(start).collect();
+    let all = format!("blocked_clients:{}", commands.len());
+    wait_until("all wait", || figures(admin, &["blocked_clients"]) == [all.as_str()]);
+    clients
+}
+
+/// Keys that clients wait for: each once for each database, and only while a client waits.
+#[test]
+fn keys_that_are_waited_for() {
+    const NAMES: [&str; 3] = ["blocked_clients", "total_blocking_keys", "total_blocking_keys_on_nokey"];
+    let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let server = Server::of(kind, &[]);
+        let mut admin = server.client();
+        admin.ask("XGROUP CREATE s g $ MKSTREAM");
+        let commands = [
+            (1, "BLPOP k j 0"),
+            (0, "BLPOP k 0"),
+            (0, "BLMOVE k m LEFT LEFT 0"),
+            (0, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >"),
+            (0, "XREAD BLOCK 0 STREAMS s t $ $"),
+            (0, "BZPOPMIN z 0"),
+            (0, "WAIT 3 0"),
+        ];
+        let mut clients = waiting(&server, &mut admin, &commands);
+        let mut seen = vec![figures(&mut admin, &NAMES)];
+        // The client is taken, though its worker has not heard of it.
+        admin.ask("MULTI");
+        admin.ask("ZADD z 1 a");
+        admin.ask("INFO clients");
+        admin.ask("EXEC");
+        seen.push(figures(&mut admin, &NAMES[1..]));
+        clients.truncate(1);
+        wait_until("they are gone", || figures(&mut admin, &NAMES[..1]) == ["blocked_clients:1"]);
+        seen.push(figures(&mut admin, &NAMES));
+        admin.ask("CLIENT KILL TYPE normal SKIPME yes");
+        seen.push(figures(&mut admin, &NAMES));
+        seen
+    });
+    assert_eq!(ours, theirs);
+    assert_eq!(ours[0][1..], ["total_blocking_keys:6", "total_blocking_keys_on_nokey:1"]);
+}
+
+/// While a snapshot is sent to a replica, which is no client; and while the server waits for it before it ends.
+#[test]
+fn figures_beside_a_replica() {
+    const SYNC: [&str; 3] = ["connected_clients", "connected_slaves", "rdb_bgsave_in_progress"];
+    const END: [&str; 2] = ["paused_reason", "paused_actions"];
+    let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let server = Server::of(kind, &["--repl-diskless-sync-delay", "0", "--shutdown-timeout", "1000"]);
+        let mut admin = server.client();
+        let mut monitor = server.client();
+        monitor.ask("MONITOR");
+        admin.ask("DEBUG POPULATE 300");
+        let mut seen = vec![figures(&mut admin, &SYNC)];
+        admin.ask("CONFIG SET rdb-key-save-delay 3000");
+        let replica = Server::of(kind, &["--replicaof", "127.0.0.1", &server.port().to_string()]);
+        wait_until("a snapshot is sent", || figures(&mut admin, &SYNC[2..]) == ["rdb_bgsave_in_progress:1"]);
+        assert_ne!(figures(&mut admin, &["rdb_current_bgsave_time_sec"]), ["rdb_current_bgsave_time_sec:-1"]);
+        seen.push(figures(&mut admin, &SYNC));
+        wait_until("it has come", || admin.ask("INFO replication").text().contains("state=online"));
+        wait_until("it is over", || figures(&mut admin, &SYNC[2..]) == ["rdb_bgsave_in_progress:0"]);
+        seen.push(figures(&mut admin, &["rdb_current_bgsave_time_sec"]));
+        replica.signal("STOP");
+        admin.ask("SET k v");
+        server.client().send(&["SHUTDOWN"]);
+        wait_until("the end is near", || {
+            figures(&mut admin, &END)[0] == "paused_reason:shutdown_in_progress"
+        });
+        seen.push(figures(&mut admin, &END));
+        let info = admin.ask("INFO server").text();
+        let left = info.split("shutdown_in_milliseconds:").nth(1).and_then(|rest| rest.split('\r').next());
+        let left_ms: u64 = left.expect("it says for how long").parse().expect("a number");
+        assert!((900_000..=1_000_000).contains(&left_ms), "{left_ms}");
+        replica.signal("CONT");
+        seen
+    });
+    assert_eq!(ours, theirs);
+    assert_eq!(ours[1], ["connected_clients:2", "rdb_bgsave_in_progress:1", "connected_slaves:1"]);
+}
+
+/// While a file is loaded, it says how much memory its writer used.
+#[test]
+fn memory_of_the_writer_of_a_file() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let mut server = Server::of(kind, &[]);
+        let mut client = server.client();
+        client.ask("DEBUG POPULATE 300");
+        let used = figures(&mut client, &["used_memory"])[0].replace("used_memory:", "");
+        assert_eq!(client.ask("SAVE").text(), "OK");
+        server.kill();
+        let slowly = ["--key-load-delay", "3000", "--loading-process-events-interval-bytes", "1024"];
+        assert!(server.start_again_without_waiting(&slowly));
+        let mut shown = Vec::new();
+        wait_until("the file is loaded", || {
+            shown = figures(&mut server.client(), &["loading_rdb_used_mem"]);
+            !shown.is_empty() && !shown[0].ends_with(":0")
+        });
+        let shown: f64 = shown[0].replace("loading_rdb_used_mem:", "").parse().expect("a number");
+        let used: f64 = used.parse().expect("a number");
+        assert!((shown / used - 1.0).abs() < 0.2, "{}: {shown} of {used}", kind.name());
+    }
 }

@@ -109,6 +109,11 @@ impl BlockedOp {
         }
     }
 
+    /// Whether the wait ends with an error when the key goes away.
+    fn ends_without_key(&self) -> bool {
+        matches!(self, BlockedOp::ReadGroup(_))
+    }
+
     /// The type that the key must have.
     pub(crate) fn kind(&self) -> Kind {
         match self {
@@ -179,6 +184,15 @@ struct WaitQueue {
     waiters: VecDeque<Arc<Waiter>>,
 }
 
+/// Numbers of keys that clients wait for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WaitedKeys {
+    /// All.
+    pub(crate) all: usize,
+    /// Those with a waiter that gets an error when the key goes away.
+    pub(crate) end_without_key: usize,
+}
+
 /// The waiters for the keys of one shard.
 #[derive(Default)]
 pub(crate) struct WaitMap {
@@ -191,9 +205,13 @@ impl WaitMap {
         self.keys.is_empty()
     }
 
-    /// Number of keys waited for.
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len()
+    /// Adds the keys that unclaimed waiters wait for, each once for each database.
+    pub(crate) fn count_keys(&self, counts: &mut WaitedKeys) {
+        for queue in self.keys.values().flatten() {
+            let mut waiters = queue.waiters.iter().filter(|waiter| !waiter.is_taken()).peekable();
+            counts.all += usize::from(waiters.peek().is_some());
+            counts.end_without_key += usize::from(waiters.any(|waiter| waiter.op.ends_without_key()));
+        }
     }
 
     /// Whether any waiter will write to a second key.

@@ -222,8 +222,8 @@ pub(super) fn persistence(engine: &Engine, page: &mut Page<'_>) {
     page.gauge("loading", "1 while data is loaded.", u8::from(engine.gate.is_loading()));
     page.gauge(
         "snapshot_in_progress",
-        "1 while a snapshot is saved.",
-        u8::from(save.running_since_s.is_some()),
+        "1 while a snapshot is saved, or sent to replicas.",
+        u8::from(save.running_since_s.is_some() || state.sync_since_s().is_some()),
     );
     page.gauge("snapshot_last_success_time_seconds", "When the last one was saved.", save.last_success_s);
     page.gauge("snapshot_last_failed", "1 if the last one could not be saved.", u8::from(save.failed));

@@ -18,6 +18,8 @@ pub struct Persistence {
     pub saved_keys: AtomicU64,
     /// Keys of that snapshot.
     pub keys_to_save: AtomicU64,
+    /// Since when a snapshot is sent to replicas, in seconds since 1970; 0: none is.
+    sync_since_s: AtomicU64,
     /// The snapshot that is written in the background is not wanted any more.
     pub cancel_save: AtomicBool,
     /// The threads that write files are to end: what is written in the background is given up.
@@ -25,6 +27,17 @@ pub struct Persistence {
 }
 
 impl Persistence {
+    /// Notes that a snapshot is sent to replicas from now on, until the guard is dropped. One is sent at a time.
+    pub fn begin_sync(&self, now_s: u64) -> SyncInProgress<'_> {
+        self.sync_since_s.store(now_s, Relaxed);
+        SyncInProgress(self)
+    }
+
+    /// Since when a snapshot is sent to replicas, if one is.
+    pub(crate) fn sync_since_s(&self) -> Option<u64> {
+        Some(self.sync_since_s.load(Relaxed)).filter(|&since_s| since_s > 0)
+    }
+
     /// Calls off a snapshot that is being written in the background; whether there is one.
     pub fn cancel_save(&self) -> bool {
         let save = self.save.lock();
@@ -33,6 +46,15 @@ impl Persistence {
             self.cancel_save.store(true, Relaxed);
         }
         runs
+    }
+}
+
+/// A snapshot is sent to replicas while this lives.
+pub struct SyncInProgress<'p>(&'p Persistence);
+
+impl Drop for SyncInProgress<'_> {
+    fn drop(&mut self) {
+        self.0.sync_since_s.store(0, Relaxed);
     }
 }
 
@@ -95,6 +117,8 @@ pub struct LoadProgress {
     pub total_bytes: AtomicU64,
     /// Bytes read.
     pub loaded_bytes: AtomicU64,
+    /// Bytes of memory that the server which wrote the file used for its data, as the file says.
+    pub saved_used_memory: AtomicU64,
     /// Keys loaded.
     pub keys_loaded: AtomicU64,
     /// Keys left out because their time was over.

@@ -232,6 +232,11 @@ impl Replicas {
         self.count.load(Ordering::Relaxed) > 0
     }
 
+    /// Number of replicas.
+    pub(crate) fn len(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
     /// All of them.
     pub fn list(&self) -> Vec<Arc<Replica>> {
         self.all.read().clone()

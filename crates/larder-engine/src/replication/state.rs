@@ -128,8 +128,8 @@ pub struct Replication {
     /// Whether there is a stream. A replica always has one. A primary has one from its first replica, or its
     /// first export of slots, on, until nobody has followed it for `repl-backlog-ttl`.
     pub(crate) has_stream: AtomicBool,
-    /// The server waits for replicas, to end.
-    ends: AtomicBool,
+    /// Until when the server waits for replicas before it ends, in ms of the wall clock; 0: it does not.
+    ends_by_ms: AtomicU64,
     /// A replica is to take the place of this primary, which ends.
     hands_over: AtomicBool,
     /// Replicas are to be asked what they have, at the end of the round.
@@ -164,7 +164,7 @@ impl Replication {
             own_deadlines: OwnDeadlines::default(),
             failover: Mutex::default(),
             has_stream: AtomicBool::new(false),
-            ends: AtomicBool::new(false),
+            ends_by_ms: AtomicU64::new(0),
             hands_over: AtomicBool::new(false),
             wants_acks: AtomicBool::new(false),
             full_syncs: AtomicU64::new(0),
@@ -226,19 +226,24 @@ impl Replication {
         state.epoch != epoch
     }
 
-    /// The server begins, or ends, to wait for replicas before it ends itself.
-    pub fn set_ending(&self, on: bool) {
-        self.ends.store(on, Relaxed);
+    /// Notes until when the server waits for replicas before it ends, in ms of the wall clock; `None`: it does not wait.
+    pub fn set_ending(&self, by_ms: Option<u64>) {
+        self.ends_by_ms.store(by_ms.map_or(0, |by_ms| by_ms.max(1)), Relaxed);
+    }
+
+    /// Until when the server waits for replicas before it ends, if it does.
+    pub(crate) fn ends_by_ms(&self) -> Option<u64> {
+        Some(self.ends_by_ms.load(Relaxed)).filter(|&by_ms| by_ms > 0)
     }
 
     /// Whether it still does.
     pub fn is_ending(&self) -> bool {
-        self.ends.load(Relaxed)
+        self.ends_by_ms().is_some()
     }
 
     /// The server is not to end, though it waits for replicas to do so; false if it does not.
     pub(crate) fn abort_shutdown(&self) -> bool {
-        self.ends.swap(false, Relaxed)
+        self.ends_by_ms.swap(0, Relaxed) > 0
     }
 
     /// A replica is to take the place of this primary, which ends; or it does not end, after all.

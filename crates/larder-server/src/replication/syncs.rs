@@ -147,6 +147,7 @@ impl Syncs {
         let engine = self.persist.engine();
         engine.open_stream();
         let _reading = self.persist.read_alone();
+        let _in_progress = engine.persistence().begin_sync(wall_ms() / 1000);
         let turn = engine.take_turn(may_wait);
         let mut position = 0;
         let begin = || {

@@ -10,6 +10,10 @@ fn names(kind: Kind) -> Vec<String> {
     let mut said = Vec::new();
     for product in ["yes", "no"] {
         client.ask(&format!("CONFIG SET extended-redis-compatibility {product}"));
+        let info = client.ask("INFO server").text();
+        let names = ["server_name:", "server_mode:", "redis_mode:"];
+        let is_shown = |line: &&str| names.iter().any(|name| line.starts_with(name));
+        said.extend(info.lines().filter(is_shown).map(str::to_owned));
         said.push(client.ask("HELLO").items()[..4].iter().map(|item| format!("{item} ")).collect());
         said.extend(without_snapshots(&server, &mut client));
         said.extend(beside_a_script(&mut client, &mut other));

@@ -1,10 +1,10 @@
 //! INFO, by section.
 
+use super::info_lines::lines;
 use super::keysizes::keysizes;
 use super::latency;
 use super::memory::{Overview, ratio};
 use crate::acl::Reason;
-use crate::clients::session::client_flags;
 use crate::command::table::table;
 use crate::context::Context;
 use crate::engine::Engine;
@@ -12,7 +12,6 @@ use crate::error::CommandResult;
 use crate::keyspace::shard::Table;
 use crate::pubsub::Space;
 use crate::text::word::is_word;
-use crate::version::{REDIS_VERSION, VALKEY_VERSION};
 use larder_resp::Args;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,9 +31,9 @@ enum Shown {
 
 /// Name, who is shown it, and the code.
 const SECTIONS: &[(&str, Shown, Section)] = &[
-    ("server", Shown::ByDefault, server),
+    ("server", Shown::ByDefault, super::info_server::server),
     ("tls", Shown::ToAll, tls),
-    ("clients", Shown::ByDefault, clients),
+    ("clients", Shown::ByDefault, super::info_clients::clients),
     ("memory", Shown::ByDefault, memory),
     ("persistence", Shown::ByDefault, persistence),
     ("stats", Shown::ByDefault, stats),
@@ -91,103 +90,6 @@ fn cluster(context: &mut Context<'_>, text: &mut String) -> CommandResult {
 fn cluster_info(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     title(text, "Cluster Info")?;
     text.push_str(&context.engine.cluster.info());
-    Ok(())
-}
-
-/// Appends `name:value` lines.
-macro_rules! lines {
-    ($text:expr, $($name:literal: $value:expr,)*) => {
-        $(let _ = write!($text, concat!($name, ":{}\r\n"), $value);)*
-    };
-}
-
-fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
-    let engine = context.engine;
-    let uptime = (context.now_ms().saturating_sub(engine.started_wall_ms)) / 1000;
-    let hz = engine.config.hot.hz.load(Relaxed);
-    let mode = if engine.cluster.is_on() { "cluster" } else { "standalone" };
-    text.push_str("# Server\r\n");
-    lines!(text,
-        "redis_version": REDIS_VERSION,
-        "server_name": "larder",
-        "larder_version": env!("CARGO_PKG_VERSION"),
-        "valkey_version": VALKEY_VERSION,
-        "valkey_release_stage": "ga",
-        "redis_git_sha1": "00000000",
-        "redis_git_dirty": 0,
-        "redis_build_id": "0000000000000000",
-        "redis_mode": mode,
-        "server_mode": mode,
-        "os": engine.host.os(),
-        "arch_bits": usize::BITS,
-        "monotonic_clock": "POSIX clock_gettime",
-        "multiplexing_api": if cfg!(target_os = "linux") { "epoll" } else { "kqueue" },
-        "process_id": std::process::id(),
-        "process_supervised": engine.host.supervisor(),
-        "run_id": engine.run_id,
-        "tcp_port": engine.config.first_port(),
-        "server_time_usec": context.worker.clock.wall_us(),
-        "uptime_in_seconds": uptime,
-        "uptime_in_days": uptime / 86_400,
-        "hz": hz,
-        "configured_hz": hz,
-        "clients_hz": hz,
-        "lru_clock": context.now_s() & 0xff_ffff,
-        "executable": engine.host.executable(),
-        "config_file": engine.host.config_file(),
-        "threads": engine.threads,
-        "io_threads_active": u8::from(engine.threads > 1),
-        "availability_zone": engine.config.value("availability-zone"),
-    );
-    listeners(engine, text);
-    Ok(())
-}
-
-/// A line for each way to connect.
-fn listeners(engine: &Engine, text: &mut String) {
-    let config = &engine.config;
-    let bind: String = config.value("bind").split(' ').map(|address| format!("bind={address},")).collect();
-    let by_port = |name: &str, port: String| (port != "0").then(|| format!("name={name},{bind}port={port}"));
-    let socket = config.value("unixsocket");
-    let unix = (!socket.is_empty()).then(|| format!("name=unix,bind={socket}"));
-    let all = [by_port("tcp", config.value("port")), unix, by_port("tls", config.value("tls-port"))];
-    for (at, listener) in all.into_iter().flatten().enumerate() {
-        let _ = write!(text, "listener{at}:{listener}\r\n");
-    }
-}
-
-fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
-    let engine = context.engine;
-    let paused = engine.pause.state(context.now_ms()).unwrap_or(("none", "none", 0));
-    let links = engine.cluster.map().map_or(0, |map| 2 * (map.nodes.len() - 1));
-    let (mut watched, mut waited) = (0, 0);
-    context.each_lent_shard(|data| {
-        watched += data.watched.len();
-        waited += data.waiting.len();
-    })?;
-    let all = engine.clients.snapshot();
-    let max = |pick: fn(&crate::clients::session::ClientShared) -> u64| {
-        all.iter().map(|client| pick(client)).max().unwrap_or(0)
-    };
-    text.push_str("# Clients\r\n");
-    lines!(text,
-        "connected_clients": engine.clients.len(),
-        "cluster_connections": links,
-        "maxclients": engine.config.hot.maxclients.load(Relaxed),
-        "client_recent_max_input_buffer": max(|c| c.query_cap.load(Relaxed)),
-        "client_recent_max_output_buffer": max(|c| c.output_bytes.load(Relaxed)),
-        "blocked_clients": engine.clients.count(|client| client.has(client_flags::BLOCKED)),
-        "tracking_clients": engine.trackers.clients.load(Relaxed),
-        "pubsub_clients": engine.clients.count(|client| client.has(client_flags::PUBSUB)),
-        "watching_clients": engine.clients.count(|client| client.watched() > 0),
-        "clients_in_timeout_table": 0,
-        "total_watched_keys": watched,
-        "total_blocking_keys": waited,
-        "total_blocking_keys_on_nokey": 0,
-        "paused_reason": paused.0,
-        "paused_actions": paused.1,
-        "paused_timeout_milliseconds": paused.2,
-    );
     Ok(())
 }
 
@@ -285,8 +187,8 @@ fn persistence(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let ok = |failed: bool| if failed { "err" } else { "ok" };
     let (save, log) = (state.save.lock().clone(), state.log.lock().clone());
     let (saved, to_save) = (state.saved_keys.load(Relaxed), state.keys_to_save.load(Relaxed));
-    let saves = save.running_since_s.is_some();
-    let busy = saves || log.rewriting_since_s.is_some();
+    let saves_since_s = save.running_since_s.or_else(|| state.sync_since_s());
+    let busy = saves_since_s.is_some() || log.rewriting_since_s.is_some();
     let serves_meanwhile = engine.gate.serves_while_loading();
     text.push_str("# Persistence\r\n");
     lines!(text,
@@ -299,11 +201,11 @@ fn persistence(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "current_save_keys_processed": if busy { saved } else { 0 },
         "current_save_keys_total": if busy { to_save } else { 0 },
         "rdb_changes_since_last_save": engine.changes().saturating_sub(save.changes),
-        "rdb_bgsave_in_progress": u8::from(saves),
+        "rdb_bgsave_in_progress": u8::from(saves_since_s.is_some()),
         "rdb_last_save_time": save.last_success_s,
         "rdb_last_bgsave_status": ok(save.failed),
         "rdb_last_bgsave_time_sec": took(save.last_took_s),
-        "rdb_current_bgsave_time_sec": since(save.running_since_s),
+        "rdb_current_bgsave_time_sec": since(saves_since_s),
         "rdb_saves": save.saves,
         "rdb_last_cow_size": 0,
         "rdb_last_load_keys_expired": state.load.keys_expired.load(Relaxed),
@@ -346,6 +248,7 @@ fn write_loading(engine: &Engine, now_s: u64, text: &mut String) {
     lines!(text,
         "loading_start_time": started,
         "loading_total_bytes": total,
+        "loading_rdb_used_mem": load.saved_used_memory.load(Relaxed),
         "loading_loaded_bytes": loaded,
         "loading_loaded_perc": format_args!("{:.2}", 100.0 * loaded as f64 / total.max(1) as f64),
         "loading_eta_seconds": eta,
