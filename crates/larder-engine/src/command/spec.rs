@@ -173,6 +173,8 @@ pub struct KeySpec {
     pub find: Find,
     /// What is done with them, in the words of COMMAND INFO, upper case.
     pub flags: &'static str,
+    /// A sentence about that; empty where the flags say all.
+    pub notes: &'static str,
 }
 
 impl KeySpec {
@@ -186,41 +188,71 @@ impl KeySpec {
         self.flags.ends_with("INSERT")
     }
 
+    /// The same keys, with a sentence about what is done with them.
+    pub const fn noting(self, notes: &'static str) -> KeySpec {
+        KeySpec { notes, ..self }
+    }
+
+    /// Keys that only the handler knows.
+    pub const fn unknown(flags: &'static str) -> KeySpec {
+        KeySpec { begin: Begin::Unknown, find: Find::Unknown, flags, notes: "" }
+    }
+
     /// One key, at this argument.
     pub const fn one(at: i32, flags: &'static str) -> KeySpec {
-        KeySpec { begin: Begin::Index(at), find: Find::Range { last: 0, step: 1, limit: 0 }, flags }
+        KeySpec {
+            begin: Begin::Index(at),
+            find: Find::Range { last: 0, step: 1, limit: 0 },
+            flags,
+            notes: "",
+        }
     }
 
     /// All arguments from this one on.
     pub const fn rest(at: i32, flags: &'static str) -> KeySpec {
-        KeySpec { begin: Begin::Index(at), find: Find::Range { last: -1, step: 1, limit: 0 }, flags }
+        KeySpec {
+            begin: Begin::Index(at),
+            find: Find::Range { last: -1, step: 1, limit: 0 },
+            flags,
+            notes: "",
+        }
     }
 
     /// All arguments from this one on but the last.
     pub const fn all_but_last(at: i32, flags: &'static str) -> KeySpec {
-        KeySpec { begin: Begin::Index(at), find: Find::Range { last: -2, step: 1, limit: 0 }, flags }
+        KeySpec {
+            begin: Begin::Index(at),
+            find: Find::Range { last: -2, step: 1, limit: 0 },
+            flags,
+            notes: "",
+        }
     }
 
     /// Keys and values in turn, from this argument on.
     pub const fn pairs(at: i32, flags: &'static str) -> KeySpec {
-        KeySpec { begin: Begin::Index(at), find: Find::Range { last: -1, step: 2, limit: 0 }, flags }
+        KeySpec {
+            begin: Begin::Index(at),
+            find: Find::Range { last: -1, step: 2, limit: 0 },
+            flags,
+            notes: "",
+        }
     }
 
     /// This argument is the number of the keys that follow it.
     pub const fn numkeys(at: i32, flags: &'static str) -> KeySpec {
-        KeySpec { begin: Begin::Index(at), find: Find::KeyNum { at: 0, first: 1, step: 1 }, flags }
+        KeySpec { begin: Begin::Index(at), find: Find::KeyNum { at: 0, first: 1, step: 1 }, flags, notes: "" }
     }
 
     /// One key after a word, which is looked for from the argument `from` on.
     pub const fn after(word: &'static str, from: i32, flags: &'static str) -> KeySpec {
         let begin = Begin::Keyword { word, from };
-        KeySpec { begin, find: Find::Range { last: 0, step: 1, limit: 0 }, flags }
+        KeySpec { begin, find: Find::Range { last: 0, step: 1, limit: 0 }, flags, notes: "" }
     }
 
     /// The first half of the arguments after a word, which is looked for from the argument `from` on.
     pub const fn half_after(word: &'static str, from: i32, flags: &'static str) -> KeySpec {
         let begin = Begin::Keyword { word, from };
-        KeySpec { begin, find: Find::Range { last: -1, step: 1, limit: 2 }, flags }
+        KeySpec { begin, find: Find::Range { last: -1, step: 1, limit: 2 }, flags, notes: "" }
     }
 }
 
@@ -244,6 +276,15 @@ pub enum Secrets {
     Options(usize),
 }
 
+/// That a command is not to be used any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Deprecated {
+    /// The version that said so first.
+    pub since: &'static str,
+    /// The command to be used.
+    pub replaced_by: &'static str,
+}
+
 /// A command as declared in the table of its family.
 #[derive(Clone, Copy)]
 pub struct Command {
@@ -265,9 +306,15 @@ pub struct Command {
     pub group: Group,
     /// First version of Redis or Valkey with this command.
     pub since: &'static str,
+    /// Versions that have changed it, with a sentence on each change.
+    pub history: &'static [(&'static str, &'static str)],
+    /// Set for commands with a successor.
+    pub deprecated: Option<Deprecated>,
+    /// Whether servers and test suites call it, rather than applications.
+    pub is_internal: bool,
     /// One sentence.
     pub summary: &'static str,
-    /// Big-O.
+    /// Big-O; empty where Valkey states none.
     pub complexity: &'static str,
     /// The arguments in the notation of `commands::introspection::arguments`.
     pub args: &'static str,
@@ -291,6 +338,9 @@ impl Command {
         find_keys: None,
         group: Group::Generic,
         since: "1.0.0",
+        history: &[],
+        deprecated: None,
+        is_internal: false,
         summary: "",
         complexity: "",
         args: "",

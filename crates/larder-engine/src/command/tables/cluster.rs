@@ -1,6 +1,6 @@
 //! The table of the cluster commands: what each is called, takes and touches.
 
-use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
+use crate::command::spec::{Command, Deprecated, Group, KeySpec, Scope, flags::*};
 
 /// What most of them have in common: a server that is not part of a cluster does not know them.
 const CLUSTER: Command = Command { group: Group::Cluster, ..Command::DEFAULT };
@@ -69,6 +69,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 3,
                 flags: ADMIN | STALE,
                 since: "3.0.0",
+                history: &[("9.0.0", "Reports on a node that has failed already are not counted.")],
                 summary: "Returns how many nodes report that a node fails.",
                 complexity: "O(n) for n reports",
                 args: "node-id:string",
@@ -212,6 +213,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -4,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "3.0.0",
+                history: &[("4.0.0", "Takes the port of the bus.")],
                 summary: "Makes the node speak to another one.",
                 complexity: "O(1)",
                 args: "ip:string port:integer cluster-bus-port:integer?@4.0.0",
@@ -272,6 +274,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -3,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "3.0.0",
+                history: &[("9.0.0", "`NO ONE` makes a replica an empty primary.")],
                 summary: "Makes the node a replica of another one, or of none.",
                 complexity: "O(1)",
                 args: "args:oneof(node-id:string no-one:block@9.0.0(no:pure-token=NO one:pure-token=ONE))",
@@ -311,9 +314,10 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -4,
                 flags: ADMIN | MAY_REPLICATE | NO_ASYNC_LOADING | STALE,
                 since: "3.0.0",
+                history: &[("8.0.0", "Takes `TIMEOUT`.")],
                 summary: "Assigns a hash slot, or marks it as moving.",
                 complexity: "O(1)",
-                args: "slot:integer subcommand:oneof(importing:string=IMPORTING migrating:string=MIGRATING node:string=NODE stable:pure-token=STABLE) timeout:integer=TIMEOUT?@8.0.0",
+                args: "slot:integer subcommand:oneof(importing:string=IMPORTING~node-id migrating:string=MIGRATING~node-id node:string=NODE~node-id stable:pure-token=STABLE) timeout:integer=TIMEOUT?@8.0.0",
                 ..CLUSTER
             },
             Command {
@@ -321,6 +325,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 2,
                 flags: LOADING | STALE,
                 since: "7.0.0",
+                history: &[("9.1.0", "Shows the id of each shard and the availability zone of each node.")],
                 summary: "Lists the shards and their hash slots.",
                 complexity: "O(n) for n nodes",
                 tips: &["nondeterministic_output"],
@@ -331,6 +336,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 3,
                 flags: ADMIN | STALE,
                 since: "3.0.0",
+                deprecated: Some(Deprecated { since: "5.0.0", replaced_by: "CLUSTER REPLICAS" }),
                 summary: "Lists the replicas of a node.",
                 complexity: "O(n) for n replicas",
                 args: "node-id:string",
@@ -354,6 +360,11 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 2,
                 flags: LOADING | STALE,
                 since: "3.0.0",
+                history: &[
+                    ("4.0.0", "Shows the ids of nodes."),
+                    ("7.0.0", "Shows more of the network of each node."),
+                    ("9.1.0", "Shows the availability zone of each node."),
+                ],
                 summary: "Tells which nodes have which hash slots.",
                 complexity: "O(n) for n nodes",
                 tips: &["nondeterministic_output"],
@@ -364,6 +375,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -3,
                 flags: ADMIN | MAY_REPLICATE | NO_ASYNC_LOADING | STALE,
                 since: "9.0.0",
+                is_internal: true,
                 summary: "Speaks between nodes about a migration of slots.",
                 complexity: "O(1)",
                 ..CLUSTER

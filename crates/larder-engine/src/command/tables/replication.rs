@@ -1,6 +1,6 @@
 //! The table of the replication commands: what each is called, takes and touches.
 
-use crate::command::spec::{Command, Group, Scope, flags::*};
+use crate::command::spec::{Command, Deprecated, Group, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -28,7 +28,6 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Server,
         since: "2.8.0",
         summary: "Asks a primary for its stream of changes from an offset on.",
-        complexity: "O(1)",
         args: "replicationid:string offset:integer",
         ..Command::DEFAULT
     },
@@ -41,6 +40,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "3.0.0",
+        is_internal: true,
         summary: "Tells a primary about the replica.",
         complexity: "O(1)",
         ..Command::DEFAULT
@@ -81,6 +81,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "1.0.0",
+        deprecated: Some(Deprecated { since: "5.0.0", replaced_by: "REPLICAOF" }),
         summary: "Makes the server a replica of another one, or of none.",
         complexity: "O(1)",
         args: "args:oneof(host-port:block(host:string port:integer) no-one:block(no:pure-token=NO one:pure-token=ONE))",
@@ -96,7 +97,6 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Server,
         since: "1.0.0",
         summary: "Asks a primary for its data and its stream of changes.",
-        complexity: "O(1)",
         ..Command::DEFAULT
     },
 ];

@@ -4,7 +4,7 @@ use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// As many keys as the second argument says.
 const KEYS_RW: KeySpec = KeySpec::numkeys(2, "RW ACCESS UPDATE");
-const KEYS_RO: KeySpec = KeySpec { flags: "RO ACCESS", ..KEYS_RW };
+const KEYS_RO: KeySpec = KeySpec::numkeys(2, "RO ACCESS");
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -14,7 +14,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: MAY_REPLICATE | NOSCRIPT | NO_MANDATORY_KEYS | SKIP_MONITOR | STALE,
         acl: "scripting",
         scope: Scope::Script,
-        keys: &[KEYS_RW],
+        keys: &[KEYS_RW.noting("A script may do anything with its keys.")],
         group: Group::Scripting,
         since: "2.6.0",
         summary: "Runs a script.",
@@ -56,7 +56,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: NOSCRIPT | NO_MANDATORY_KEYS | READONLY | SKIP_MONITOR | STALE,
         acl: "scripting",
         scope: Scope::Script,
-        keys: &[KEYS_RO],
+        keys: &[KEYS_RO.noting("A script may read its keys.")],
         group: Group::Scripting,
         since: "7.0.0",
         summary: "Runs a script that only reads.",
@@ -70,7 +70,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: MAY_REPLICATE | NOSCRIPT | NO_MANDATORY_KEYS | SKIP_MONITOR | STALE,
         acl: "scripting",
         scope: Scope::Script,
-        keys: &[KEYS_RW],
+        keys: &[KEYS_RW.noting("A function may do anything with its keys.")],
         group: Group::Scripting,
         since: "7.0.0",
         summary: "Calls a function of a library.",
@@ -84,7 +84,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: NOSCRIPT | NO_MANDATORY_KEYS | READONLY | SKIP_MONITOR | STALE,
         acl: "scripting",
         scope: Scope::Script,
-        keys: &[KEYS_RO],
+        keys: &[KEYS_RO.noting("A function may read its keys.")],
         group: Group::Scripting,
         since: "7.0.0",
         summary: "Calls a function of a library that only reads.",
@@ -286,6 +286,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Scripting,
                 since: "2.6.0",
+                history: &[("6.2.0", "Takes `ASYNC` and `SYNC`.")],
                 summary: "Forgets all scripts.",
                 complexity: "O(n) for n scripts",
                 args: "flush-type:oneof?@6.2.0(async:pure-token=ASYNC sync:pure-token=SYNC)",

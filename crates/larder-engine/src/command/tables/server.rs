@@ -27,6 +27,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "1.0.0",
+        history: &[("4.0.0", "Takes `ASYNC`."), ("6.2.0", "Takes `SYNC`.")],
         summary: "Removes all keys of all databases.",
         complexity: "O(1); the memory is freed in the background unless SYNC is asked for",
         args: "flush-type:oneof?(async:pure-token=ASYNC@4.0.0 sync:pure-token=SYNC@6.2.0)",
@@ -42,6 +43,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "1.0.0",
+        history: &[("4.0.0", "Takes `ASYNC`."), ("6.2.0", "Takes `SYNC`.")],
         summary: "Removes all keys of the database.",
         complexity: "O(1); the memory is freed in the background unless SYNC is asked for",
         args: "flush-type:oneof?(async:pure-token=ASYNC@4.0.0 sync:pure-token=SYNC@6.2.0)",
@@ -58,7 +60,6 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Server,
         since: "5.0.0",
         summary: "Draws a picture and prints the version.",
-        complexity: "O(1)",
         args: "version:integer=VERSION?",
         ..Command::DEFAULT
     },
@@ -156,7 +157,6 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Server,
         since: "1.0.0",
         summary: "Streams every command that the server executes.",
-        complexity: "O(1)",
         ..Command::DEFAULT
     },
     Command {
@@ -168,6 +168,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "1.0.0",
+        history: &[("7.0.0", "Takes `NOW`, `FORCE` and `ABORT`."), ("9.0.0", "Takes `SAFE` and `FAILOVER`.")],
         summary: "Stops the server.",
         complexity: "O(1)",
         args: "abort-selector:oneof?(save-selector-block:block(save-selector:oneof?(nosave:pure-token=NOSAVE save:pure-token=SAVE) now:pure-token=NOW?@7.0.0 force:pure-token=FORCE?@7.0.0 safe:pure-token=SAFE?@9.0.0 failover:pure-token=FAILOVER?@9.0.0) abort:pure-token=ABORT@7.0.0)",

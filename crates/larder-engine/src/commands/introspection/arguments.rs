@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! list     = argument *( " " argument )
-//! argument = name ":" type [ "=" token ] [ "?" ] [ "*" ] [ "+" ] [ "#" key-spec ] [ "@" since ] [ "(" list ")" ]
+//! argument = name ":" type [ "=" token ] [ "?" ] [ "*" ] [ "+" ] [ "#" key-spec ] [ "@" since ] [ "!" deprecated ]
+//!            [ "~" display ] [ "^" summary ] [ "(" list ")" ]
 //! ```
 //!
 //! `?` marks what may be left out, `*` what may be repeated, `+` a token that is repeated with it; in a token `_` stands
-//! for a blank, and one of signs with a meaning is quoted. For example `condition:oneof?(nx:pure-token=NX xx:pure-token=XX)`.
+//! for a blank, and a text of blanks or signs with a meaning is quoted.
+//! For example `condition:oneof?(nx:pure-token=NX xx:pure-token=XX)`.
 
 use larder_resp::Reply;
 
@@ -21,6 +23,10 @@ pub struct Argument<'a> {
     pub(super) multiple_token: bool,
     key_spec: Option<&'a str>,
     since: Option<&'a str>,
+    deprecated: Option<&'a str>,
+    /// What is shown in place of the name.
+    display: Option<&'a str>,
+    summary: Option<&'a str>,
     pub(super) children: Vec<Argument<'a>>,
 }
 
@@ -46,13 +52,16 @@ fn parse_one<'a>(rest: &mut &'a str) -> Argument<'a> {
     assert!(eat(rest, ':'), "argument '{}' has no type", argument.name);
     argument.kind = word(rest);
     if eat(rest, '=') {
-        argument.token = Some(if eat(rest, '"') { quoted(rest) } else { word(rest) });
+        argument.token = Some(word_or_quoted(rest));
     }
     argument.optional = eat(rest, '?');
     argument.multiple = eat(rest, '*');
     argument.multiple_token = eat(rest, '+');
     argument.key_spec = eat(rest, '#').then(|| word(rest));
     argument.since = eat(rest, '@').then(|| word(rest));
+    argument.deprecated = eat(rest, '!').then(|| word(rest));
+    argument.display = eat(rest, '~').then(|| word_or_quoted(rest));
+    argument.summary = eat(rest, '^').then(|| word_or_quoted(rest));
     if eat(rest, '(') {
         argument.children = parse_list(rest);
         assert!(eat(rest, ')'), "the parts of '{}' do not end", argument.name);
@@ -62,10 +71,15 @@ fn parse_one<'a>(rest: &mut &'a str) -> Argument<'a> {
 
 /// The characters up to the next one with a meaning.
 fn word<'a>(rest: &mut &'a str) -> &'a str {
-    let end = rest.find([':', '=', '?', '*', '+', '#', '@', '(', ')', ' ']).unwrap_or(rest.len());
+    let end =
+        rest.find([':', '=', '?', '*', '+', '#', '@', '!', '~', '^', '(', ')', ' ']).unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
     *rest = after;
     word
+}
+
+fn word_or_quoted<'a>(rest: &mut &'a str) -> &'a str {
+    if eat(rest, '"') { quoted(rest) } else { word(rest) }
 }
 
 /// The characters up to a double quote, which goes with them.
@@ -108,14 +122,16 @@ impl Argument<'_> {
             + usize::from(is_shown)
             + usize::from(self.key_spec.is_some())
             + usize::from(self.token.is_some())
+            + usize::from(self.summary.is_some())
             + usize::from(self.since.is_some())
+            + usize::from(self.deprecated.is_some())
             + usize::from(!flags.is_empty())
             + usize::from(!self.children.is_empty());
         reply.map(fields);
         write_text(reply, "name", self.name);
         write_text(reply, "type", self.kind);
         if is_shown {
-            write_text(reply, "display_text", self.name);
+            write_text(reply, "display_text", self.display.unwrap_or(self.name));
         }
         if let Some(key_spec) = self.key_spec {
             reply.bulk(b"key_spec_index");
@@ -124,8 +140,14 @@ impl Argument<'_> {
         if let Some(token) = self.token {
             write_text(reply, "token", &token.replace('_', " "));
         }
+        if let Some(summary) = self.summary {
+            write_text(reply, "summary", summary);
+        }
         if let Some(since) = self.since {
             write_text(reply, "since", since);
+        }
+        if let Some(deprecated) = self.deprecated {
+            write_text(reply, "deprecated_since", deprecated);
         }
         if !flags.is_empty() {
             reply.bulk(b"flags");
@@ -163,6 +185,10 @@ mod tests {
         assert_eq!((list[1].optional, children.len()), (true, 2));
         assert_eq!((children[1].token, children[1].since), (Some("EX_AT"), Some("7.0.0")));
         assert!(list[2].multiple && list[2].multiple_token);
+        let list = parse(r#"old:string!2.8.12~"ip:port" by:pattern=BY?~pattern^"By what."(k:key)"#);
+        assert_eq!((list[0].deprecated, list[0].display), (Some("2.8.12"), Some("ip:port")));
+        assert_eq!((list[1].optional, list[1].display), (true, Some("pattern")));
+        assert_eq!((list[1].summary, list[1].children.len()), (Some("By what."), 1));
     }
 
     #[test]

@@ -104,7 +104,11 @@ fn old_style_keys(command: &Command) -> (i32, i32, i32) {
 }
 
 fn write_key_spec(reply: &mut Reply<'_>, spec: &KeySpec) {
-    reply.map(3);
+    reply.map(3 + usize::from(!spec.notes.is_empty()));
+    if !spec.notes.is_empty() {
+        reply.bulk(b"notes");
+        reply.bulk(spec.notes.as_bytes());
+    }
     reply.bulk(b"flags");
     write_key_flags(reply, spec.flags);
     reply.bulk(b"begin_search");
@@ -165,17 +169,21 @@ fn write_docs(reply: &mut Reply<'_>, found: &Found) {
     let command = found.command;
     reply.bulk(found.full_name().as_bytes());
     let list = arguments::parse(command.args);
-    reply.map(4 + usize::from(!list.is_empty()) + usize::from(!command.subcommands.is_empty()));
-    let texts = [
-        ("summary", command.summary),
-        ("since", command.since),
-        ("group", command.group.name()),
-        ("complexity", command.complexity),
-    ];
-    for (field, text) in texts {
-        reply.bulk(field.as_bytes());
-        reply.bulk(text.as_bytes());
+    let doc_flags = doc_flags(command);
+    let lists = [doc_flags.len(), command.history.len(), list.len(), command.subcommands.len()];
+    let lists = lists.iter().filter(|&&len| len > 0).count();
+    let texts = texts(command);
+    reply.map(texts.len() + lists);
+    // Valkey's order: what a client reads first comes first.
+    let (first, successor) = texts.split_at(texts.len() - 2 * usize::from(command.deprecated.is_some()));
+    write_texts(reply, first);
+    if !doc_flags.is_empty() {
+        reply.bulk(b"doc_flags");
+        reply.set(doc_flags.len());
+        doc_flags.iter().for_each(|flag| reply.simple(flag));
     }
+    write_texts(reply, successor);
+    write_history(reply, command);
     if !list.is_empty() {
         reply.bulk(b"arguments");
         arguments::write(reply, &list);
@@ -186,6 +194,48 @@ fn write_docs(reply: &mut Reply<'_>, found: &Found) {
         let subcommands =
             table().all().iter().filter(|sub| sub.parent.is_some_and(|parent| std::ptr::eq(parent, command)));
         subcommands.for_each(|sub| write_docs(reply, sub));
+    }
+}
+
+/// The fields that are texts, those on the successor of a command last.
+fn texts(command: &Command) -> Vec<(&'static str, String)> {
+    let mut texts = vec![
+        ("summary", command.summary.to_owned()),
+        ("since", command.since.to_owned()),
+        ("group", command.group.name().to_owned()),
+    ];
+    if !command.complexity.is_empty() {
+        texts.push(("complexity", command.complexity.to_owned()));
+    }
+    if let Some(deprecated) = command.deprecated {
+        texts.push(("deprecated_since", deprecated.since.to_owned()));
+        texts.push(("replaced_by", format!("`{}`", deprecated.replaced_by)));
+    }
+    texts
+}
+
+fn write_texts(reply: &mut Reply<'_>, texts: &[(&str, String)]) {
+    for (field, text) in texts {
+        reply.bulk(field.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
+}
+
+fn doc_flags(command: &Command) -> Vec<&'static str> {
+    let flags = [(command.deprecated.is_some(), "deprecated"), (command.is_internal, "syscmd")];
+    flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect()
+}
+
+fn write_history(reply: &mut Reply<'_>, command: &Command) {
+    if command.history.is_empty() {
+        return;
+    }
+    reply.bulk(b"history");
+    reply.set(command.history.len());
+    for (version, change) in command.history {
+        reply.array(2);
+        reply.bulk(version.as_bytes());
+        reply.bulk(change.as_bytes());
     }
 }
 
