@@ -30,14 +30,14 @@ impl Access {
 struct KeyPattern {
     pattern: Box<[u8]>,
     access: Access,
-    /// The pattern is this many plain bytes and a star.
+    /// The pattern is this many plain bytes, at least one, and a star.
     prefix_len: Option<usize>,
 }
 
 impl KeyPattern {
     fn new(pattern: &[u8], access: Access) -> Self {
         let is_plain = |rest: &&[u8]| !rest.iter().any(|byte| b"*?[\\".contains(byte));
-        let prefix_len = pattern.strip_suffix(b"*").filter(is_plain).map(<[u8]>::len);
+        let prefix_len = pattern.strip_suffix(b"*").filter(is_plain).map(<[u8]>::len).filter(|&len| len > 0);
         KeyPattern { pattern: pattern.into(), access, prefix_len }
     }
 

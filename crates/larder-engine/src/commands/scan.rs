@@ -88,7 +88,7 @@ impl<'a> Scan<'a> {
 
     /// Whether MATCH lets an element through.
     pub(crate) fn takes(&self, text: &[u8]) -> bool {
-        self.pattern.is_none_or(|pattern| glob::matches(pattern, text))
+        self.pattern.is_none_or(|pattern| glob::selects(pattern, text))
     }
 }
 

@@ -1,4 +1,13 @@
 //! Glob patterns as KEYS, SCAN and CONFIG GET take them: `*`, `?`, `[a-z]`, `[^a]`, and a backslash to escape.
+//!
+//! The rules are those of Valkey on x86-64, odd ones among them: the empty text matches the empty pattern only, so neither `*`
+//! nor `**`; bytes of ranges are signed numbers; and where case is ignored, the ends of a range are sorted before they are
+//! folded.
+
+/// Whether KEYS, SCAN or the like selects a text: `*` alone selects every text, the empty one too.
+pub fn selects(pattern: &[u8], text: &[u8]) -> bool {
+    pattern == b"*" || matches(pattern, text)
+}
 
 /// Whether `text` matches `pattern`. Time is O(pattern * text) at worst: a `*` is retried at most once a byte, and
 /// only the last one seen, so that hostile patterns cannot explode.
@@ -8,6 +17,9 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
 
 /// The same, with letters compared in lower case when `ignore_case`.
 pub fn matches_with(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
+    if text.is_empty() {
+        return pattern.is_empty();
+    }
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     loop {
@@ -64,8 +76,9 @@ fn class(pattern: &[u8], byte: u8, fold: impl Fn(u8) -> u8) -> Option<usize> {
                 break;
             }
             [low, b'-', high, ..] => {
-                let (low, high) = (fold(*low).min(fold(*high)), fold(*low).max(fold(*high)));
-                found |= (low..=high).contains(&fold(byte));
+                let signed = |byte: u8| i8::from_ne_bytes([byte]);
+                let (low, high) = if signed(*low) > signed(*high) { (*high, *low) } else { (*low, *high) };
+                found |= (signed(fold(low))..=signed(fold(high))).contains(&signed(fold(byte)));
                 at += 3;
             }
             [plain, ..] => {
@@ -84,7 +97,7 @@ mod tests {
     #[test]
     fn patterns() {
         let yes = [
-            ("*", ""),
+            ("", ""),
             ("*", "abc"),
             ("h?llo", "hello"),
             ("h*llo", "heeello"),
@@ -101,6 +114,8 @@ mod tests {
         let no = [
             ("", "a"),
             ("?", ""),
+            ("*", ""),
+            ("**", ""),
             ("h[^e]llo", "hello"),
             ("\\*", "a"),
             ("a*b", "ac"),
@@ -115,6 +130,9 @@ mod tests {
             assert!(!matches(p.as_bytes(), t.as_bytes()), "{p} {t}");
         }
         assert!(matches_with(b"ABC*", b"abcd", true));
+        assert!(selects(b"*", b"") && !selects(b"**", b"") && selects(b"a*", b"a"));
+        assert!(matches(b"[a-\xff]", b"A") && !matches(b"[a-\xff]", b"b"), "0xFF is -1");
+        assert!(!matches_with(b"[Z-a]", b"z", true) && matches_with(b"[A-Z]", b"q", true));
     }
 
     #[test]

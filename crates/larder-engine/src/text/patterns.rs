@@ -14,6 +14,6 @@ impl Patterns {
 
     /// Whether one of them matches: O(patterns * bytes) where each has at most one `*`, at its end.
     pub fn matches(&self, text: &[u8]) -> bool {
-        self.0.iter().any(|pattern| glob::matches(pattern, text))
+        self.0.iter().any(|pattern| glob::selects(pattern, text))
     }
 }

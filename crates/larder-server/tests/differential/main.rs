@@ -17,6 +17,7 @@ mod latency;
 mod lone_server;
 mod monitor;
 mod notifications;
+mod patterns;
 mod product;
 mod pubsub;
 mod random;

@@ -41,7 +41,7 @@ pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
                 if !is_due(&entry, due_ms)
                     && !hidden.hides(entry.key())
-                    && glob::matches(pattern, entry.key())
+                    && glob::selects(pattern, entry.key())
                 {
                     items.bulk(entry.key());
                     count += 1;

@@ -125,7 +125,7 @@ impl Batch {
         let data = engine.shards.lock_one(shard, may_wait);
         let next = data.table(request.db)?.scan_with_shares(cursor, count, |entry, share| {
             self.looked += 1;
-            if request.pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, entry.key())) {
+            if request.pattern.as_ref().is_none_or(|pattern| glob::selects(pattern, entry.key())) {
                 self.add(&entry, share, &times);
             }
         });
