@@ -30,7 +30,8 @@ pub use inline::split_args;
 use memchr::{memchr, memchr2};
 pub use prefix::begins_command;
 
-/// The longest line (inline command, count or length) that is accepted, in bytes.
+/// Bytes of a line (inline command, count or length) after which its end must have arrived. A line whose end has arrived is
+/// accepted, as in Valkey: how much longer it may be depends on how much a read brings.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// A command with more arguments is the last one that is found ahead of its turn: by the time that it has been executed, what was read of later ones
@@ -369,7 +370,7 @@ impl Parser {
     ) -> Result<Option<(&'b [u8], usize)>, ProtocolError> {
         let found = memchr(b'\r', &buf[self.searched..]).map(|i| self.searched + i);
         self.searched = found.unwrap_or(buf.len());
-        if self.searched - self.at > LINE_BYTES_MAX {
+        if found.is_none() && self.searched - self.at > LINE_BYTES_MAX {
             return Err(too_long);
         }
         let Some(end) = found.filter(|end| end + 1 < buf.len()) else { return Ok(None) };
@@ -388,7 +389,7 @@ impl Parser {
         let found = memchr2(b'\n', 0, &buf[self.searched..]).map(|i| self.searched + i);
         self.searched = found.unwrap_or(buf.len());
         let hidden = found.is_some_and(|end| buf[end] == 0);
-        if self.searched > LINE_BYTES_MAX || hidden && buf.len() > LINE_BYTES_MAX {
+        if (found.is_none() || hidden) && buf.len() > LINE_BYTES_MAX {
             return Err(ProtocolError::TooBigInline);
         }
         let Some(end) = found.filter(|_| !hidden) else {

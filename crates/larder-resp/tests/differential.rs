@@ -142,6 +142,16 @@ fn chosen_requests() {
     }
 }
 
+/// Lines that are a little longer than what is kept of a line without its end.
+#[test]
+fn long_lines_that_end() {
+    let peer = Peer::start();
+    for len in [60_000, 65_530, 65_536, 66_000] {
+        let line = [&b"ECHO "[..], &b"x".repeat(len), b"\r\nECHO 1\r\n"].concat();
+        compare(&peer, &line, usize::MAX, &format!("{len} bytes"));
+    }
+}
+
 #[test]
 fn long_lines() {
     let peer = Peer::start();

@@ -93,6 +93,17 @@ fn long_lines() {
     }
 }
 
+/// The end of a line counts when it has arrived, however long the line is.
+#[test]
+fn a_long_line_that_has_arrived() {
+    let line = [&b"ECHO "[..], &b"x".repeat(LINE_BYTES_MAX), b"\r\n"].concat();
+    let (commands, error) = run(&line, usize::MAX, &OPEN);
+    assert_eq!((commands.len(), error), (1, None));
+    // With the last read, the line is as long as it may be without an end; without it, longer.
+    assert_eq!(run(&line, LINE_BYTES_MAX, &OPEN).1, None);
+    assert_eq!(run(&line, LINE_BYTES_MAX + 1, &OPEN).1, Some(ProtocolError::TooBigInline));
+}
+
 #[test]
 fn before_authentication() {
     let fits = b"*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n";
