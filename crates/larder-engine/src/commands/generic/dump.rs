@@ -10,7 +10,7 @@ use crate::keyspace::encoding_limits::rdb_options_of;
 use crate::keyspace::key::Key;
 use crate::text::number;
 use crate::text::word::is_word;
-use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
+use larder_collections::key_table::{ExpireChange, NewValue, OwnedValue, ValueRef};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
 use larder_rdb::read::Content;
@@ -28,6 +28,14 @@ pub(crate) fn target_version(engine: &Engine) -> Version {
 /// Whether strings in files and payloads are compressed.
 pub(crate) fn compresses(engine: &Engine) -> bool {
     engine.config.hot.rdbcompression.load(Relaxed)
+}
+
+/// The payload of a value.
+pub(crate) fn payload_of(value: &OwnedValue<Value>, version: Version, compress: bool) -> Vec<u8> {
+    match value {
+        OwnedValue::Inline { bytes, .. } => payload::of_string(bytes, version, compress),
+        OwnedValue::Out(value) => payload::of_value(value, version, compress),
+    }
 }
 
 pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -5,7 +5,7 @@
 //! is told; nothing is sent a second time, over what clients of the target may have written. Inside a transaction the shards stay
 //! held, as the transaction demands.
 
-use super::dump::{compresses, target_version};
+use super::dump::{compresses, payload_of, target_version};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::host::Exchange;
@@ -14,9 +14,9 @@ use crate::keyspace::watch::Touched;
 use crate::ledger::assert_no_shard_is_held;
 use crate::text::number;
 use crate::text::word::is_word;
-use larder_collections::key_table::{Captured, OwnedValue};
+use larder_collections::key_table::Captured;
 use larder_collections::value::Value;
-use larder_rdb::{Version, dump as payload};
+use larder_rdb::Version;
 use larder_resp::Args;
 use larder_resp::encode_command;
 use std::sync::Arc;
@@ -230,10 +230,7 @@ fn encode_all(
     encode_command(&mut bytes, [b"SELECT", request.db].into_iter());
     let compress = compresses(context.engine);
     for traveller in travellers.iter().filter(|traveller| !traveller.arrived) {
-        let value = match &traveller.captured.value {
-            OwnedValue::Inline { bytes, .. } => payload::of_string(bytes, version, compress),
-            OwnedValue::Out(value) => payload::of_value(value, version, compress),
-        };
+        let value = payload_of(&traveller.captured.value, version, compress);
         let left = traveller.captured.expire_at_ms.map_or(0, |at| at.saturating_sub(context.now_ms()).max(1));
         let left = itoa::Buffer::new().format(left).to_owned();
         let restore: &[u8] = if context.engine.cluster.is_on() { b"RESTORE-ASKING" } else { b"RESTORE" };

@@ -15,7 +15,6 @@ use larder_collections::key_table::{TableStats, ValueRef};
 use larder_collections::list::{List, ListEncoding};
 use larder_collections::value::Value;
 use larder_resp::Args;
-use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -45,7 +44,7 @@ const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
     ("log", 1, 1, tools::log),
     ("mallctl", 1, usize::MAX, tools::refused),
     ("mallctl-str", 1, usize::MAX, tools::refused),
-    ("object", 1, 2, object),
+    ("object", 1, 2, super::debug_object::object),
     ("oom", 0, 0, tools::out_of_memory),
     ("panic", 0, 1, tools::panic),
     ("pause-cron", 1, 1, tools::pause_cron),
@@ -178,51 +177,11 @@ fn packed_threshold(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(())
 }
 
-fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let (options, now_s) = (context.worker.list_options, context.now_s());
-    let rules = context.worker.access;
-    let hash = context.key(args.at(2)).hash;
-    let text = look(context, args.at(2), |entry| {
-        let value = entry.value();
-        let mut text = format!(
-            "Value at:0x{hash:016x} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
-            encoding_name(args.at(2), &entry),
-            serialized_length(&value),
-            entry.access(),
-            if rules.counts { 0 } else { rules.idle_s(entry.access(), now_s) },
-        );
-        if let ValueRef::Out(value) = &value
-            && let Value::List(list) = &**value
-        {
-            let stats = list.stats(&options);
-            let _ = write!(
-                text,
-                " ql_nodes:{} ql_avg_node:{:.2} ql_listpack_max:{} ql_compressed:{} ql_uncompressed_size:{}",
-                stats.nodes,
-                stats.avg_node,
-                stats.listpack_max,
-                u8::from(stats.compressed),
-                stats.uncompressed_size
-            );
-        }
-        Ok(text)
-    })?;
-    context.reply.simple(&text);
-    Ok(())
-}
-
-/// The bytes of the value itself, as a dump would have to carry at least.
-fn serialized_length(value: &ValueRef<'_, Value>) -> usize {
+/// About how many bytes a small collection takes.
+fn listpack_bytes(value: &ValueRef<'_, Value>) -> usize {
     match value {
-        ValueRef::Inline { bytes, .. } => bytes.len() + 1,
-        ValueRef::Out(value) => match &**value {
-            Value::String(bytes) => bytes.len() + 5,
-            Value::Hash(hash) => hash.memory_bytes(),
-            Value::List(list) => list.memory_bytes(0) as usize,
-            Value::SortedSet(set) => set.memory_bytes(0) as usize,
-            Value::Set(set) => set.memory_bytes(0) as usize,
-            Value::Stream(stream) => stream.memory_bytes(0) as usize,
-        },
+        ValueRef::Inline { bytes, .. } => bytes.len(),
+        ValueRef::Out(value) => value.memory_bytes(0) as usize,
     }
 }
 
@@ -232,7 +191,7 @@ fn listpack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         if encoding_name(args.at(2), &entry) != "listpack" {
             return Err(CommandError::Fixed("ERR Not a listpack encoded object."));
         }
-        Ok(format!("a small {} of {} bytes", Kind::of(&value).name(), serialized_length(&value)))
+        Ok(format!("a small {} of {} bytes", Kind::of(&value).name(), listpack_bytes(&value)))
     })?;
     context.engine.host.log(LogLevel::Notice, &text);
     context.reply.simple("Listpack structure printed on stdout");
@@ -303,8 +262,8 @@ fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             "    Write everything to the AOF, and load the AOF again.",
             "LOG <message>",
             "    Write a line to the log.",
-            "OBJECT <key>",
-            "    Show low level info about `key` and associated value.",
+            "OBJECT <key> [fast]",
+            "    Show low level info about `key` and associated value; fast: without its length.",
             "PAUSE-CRON <0|1>",
             "    Stop what the server does by itself ten times a second, or go on with it.",
             "POPULATE <count> [<prefix>] [<size>]",

@@ -5,6 +5,7 @@ pub mod arguments;
 mod command;
 mod config;
 mod debug;
+mod debug_object;
 mod debug_tools;
 mod digest;
 mod handlers;
