@@ -10,7 +10,7 @@ use larder_engine::{Exchange, ExchangeError};
 use larder_tls::PeerLink;
 use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -116,10 +116,7 @@ fn set_timeouts(link: &PeerLink, timeout: Duration) -> std::io::Result<()> {
 fn connect(exchange: &Exchange<'_>, tls: &tls::Context) -> Result<PeerLink, ExchangeError> {
     let connecting = |_| ExchangeError::Connecting;
     let timeout = exchange.timeout;
-    let mut addresses = exchange.address.to_socket_addrs().map_err(connecting)?;
-    let socket = addresses.find_map(|address| TcpStream::connect_timeout(&address, timeout).ok());
-    // Redis finds out that nobody is there when it writes, and says so.
-    let socket = socket.ok_or(ExchangeError::Writing)?;
+    let socket = dial(exchange.address.to_socket_addrs().map_err(connecting)?, timeout)?;
     socket.set_nodelay(true).map_err(connecting)?;
     let link = match exchange.tls {
         false => PeerLink::plain(socket),
@@ -132,6 +129,20 @@ fn connect(exchange: &Exchange<'_>, tls: &tls::Context) -> Result<PeerLink, Exch
     };
     set_timeouts(&link, timeout).map_err(connecting)?;
     Ok(link)
+}
+
+/// Connects to the first address that accepts.
+fn dial(addresses: impl Iterator<Item = SocketAddr>, timeout: Duration) -> Result<TcpStream, ExchangeError> {
+    let mut error = ExchangeError::Connecting;
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(socket) => return Ok(socket),
+            // Valkey finds out that no server listens there when it writes, and says so.
+            Err(refused) if refused.kind() == ErrorKind::ConnectionRefused => error = ExchangeError::Writing,
+            Err(_) => error = ExchangeError::Connecting,
+        }
+    }
+    Err(error)
 }
 
 /// What an exchange fails with.

@@ -142,7 +142,7 @@ fn with_shards(
 /// Takes a clone of a key, and has every later change of it noted.
 fn pack<'a>(context: &mut Context<'_>, name: &'a [u8]) -> Option<Traveller<'a>> {
     let key = context.key(name);
-    let captured = context.peek(&key, |entry| entry.map(|entry| Captured::of(&entry)))?;
+    let captured = context.read(&key, |entry, _| entry.map(|entry| Captured::of(&entry)))?;
     let touched = Arc::new(Touched::default());
     let db = context.db;
     context.shard(&key).watched.add(db, name, &touched, false);
