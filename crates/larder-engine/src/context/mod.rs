@@ -263,6 +263,16 @@ impl<'a> Context<'a> {
         self.read_and_mark(key, touch, f)
     }
 
+    /// The same where another lookup of the command counts as the use of the key.
+    pub(crate) fn read_first<R>(
+        &mut self,
+        key: &Key<'_>,
+        f: impl FnOnce(Option<Entry<'_, Value>>) -> R,
+    ) -> R {
+        let touch = if self.worker.access.counts { self.worker.access.keep() } else { self.touch() };
+        self.read_and_mark(key, touch, |entry, _| f(entry))
+    }
+
     /// The same for commands that only ask about a key: it is not marked as used.
     pub(crate) fn read_unmarked<R>(
         &mut self,

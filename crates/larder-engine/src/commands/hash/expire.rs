@@ -10,7 +10,7 @@ use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::text::number;
 use larder_collections::hash::{FieldExpiry, Hash};
-use larder_collections::key_table::ValueRef;
+use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use larder_resp::{Args, Reply};
 
@@ -232,8 +232,8 @@ pub(super) fn hgetdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 
 pub(super) fn hgetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (options, names) = set_options(args, Allowed { persist: true, ..Allowed::default() }, 1)?;
-    is_hash(context, args)?;
     let due_ms = context.due_ms();
+    context.read_first(&context.key(args.at(1)), |entry| is_live_hash(entry, due_ms))?;
     let change = match options.expiry {
         Expiry::At(unit, amount) => Some(Change::of(context, option_time(context, unit, amount)?)),
         Expiry::Persist => Some(Change::Persist),
@@ -259,16 +259,19 @@ pub(super) fn hgetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 /// Whether there is a hash; any other value is an error.
 fn is_hash(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<bool> {
     let due_ms = context.due_ms();
-    context.look_up_first(&context.key(args.at(1)), |entry| {
-        let Some(entry) = entry else { return Ok(false) };
-        match entry.value() {
-            ValueRef::Out(value) => match &*value {
-                Value::Hash(hash) => Ok(hash.live(due_ms) > 0),
-                _ => Err(CommandError::WRONG_TYPE),
-            },
-            ValueRef::Inline { .. } => Err(CommandError::WRONG_TYPE),
-        }
-    })
+    context.look_up_first(&context.key(args.at(1)), |entry| is_live_hash(entry, due_ms))
+}
+
+/// Whether this is a hash with a field whose time is not over; any other value is an error.
+fn is_live_hash(entry: Option<Entry<'_, Value>>, due_ms: u64) -> CommandResult<bool> {
+    let Some(entry) = entry else { return Ok(false) };
+    match entry.value() {
+        ValueRef::Out(value) => match &*value {
+            Value::Hash(hash) => Ok(hash.live(due_ms) > 0),
+            _ => Err(CommandError::WRONG_TYPE),
+        },
+        ValueRef::Inline { .. } => Err(CommandError::WRONG_TYPE),
+    }
 }
 
 /// Replies with values; `f` writes one and says whether it changed anything.
