@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use larder_engine::HostMemory;
-use tikv_jemalloc_ctl::{background_thread, epoch, raw, stats, thread};
+use tikv_jemalloc_ctl::{background_thread, epoch, raw, stats, stats_print, thread};
 
 /// As in [`MALLOC_CONF`].
 const DIRTY_DECAY_MS: isize = 1000;
@@ -89,20 +89,13 @@ pub fn purge() {
     }
 }
 
-/// A summary in jemalloc's terms.
+/// What jemalloc says of itself.
 pub fn report() -> String {
-    let memory = read();
-    let bytes = |result: tikv_jemalloc_ctl::Result<usize>| result.unwrap_or(0);
-    format!(
-        "allocated: {}\nactive: {}\nmetadata: {}\nresident: {}\nmapped: {}\nretained: {}\nrss: {}\n",
-        memory.allocated,
-        memory.active,
-        bytes(stats::metadata::read()),
-        memory.resident,
-        bytes(stats::mapped::read()),
-        bytes(stats::retained::read()),
-        memory.rss,
-    )
+    let mut text = Vec::new();
+    let _ = epoch::advance();
+    // A vector takes everything.
+    let _ = stats_print::stats_print(&mut text, stats_print::Options::default());
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Resident memory of the process; 0 where the kernel does not tell.
