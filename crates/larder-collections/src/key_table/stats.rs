@@ -40,9 +40,11 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// The part of an entry of the segment.
+    /// The part of an entry of the segment. The free room of a segment that is almost empty is no key's: an entry has at most half
+    /// as much of it as it takes itself.
     pub(super) fn of<V: IntoRaw>(&self, entry: Entry<'_, V>) -> usize {
-        self.all_bytes * (entry.record_bytes() + SLOT_BYTES) / self.used_bytes + entry.long_key_bytes()
+        let own = entry.record_bytes() + SLOT_BYTES;
+        (self.all_bytes * own / self.used_bytes).min(own + own / 2) + entry.long_key_bytes()
     }
 }
 
@@ -55,9 +57,9 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         self.directory.bytes() + expiry
     }
 
-    /// Bytes that the entry of a key takes in the table, air and directory shared out evenly: those of all entries add up
-    /// to [`memory_bytes`](Self::memory_bytes), but for the expiries. Without what its value holds elsewhere. O(records of a
-    /// segment).
+    /// Bytes that the entry of a key takes in the table, with its share of free room and directory: those of all entries add up
+    /// to [`memory_bytes`](Self::memory_bytes), but for the expiries and the room of segments that are less than two thirds full.
+    /// Without what its value holds elsewhere. O(records of a segment).
     pub fn share_bytes(&self, hash: u64, key: &[u8]) -> Option<usize> {
         let place = Place::of(hash);
         let entry = self.directory.get(place.position)?.find(place.tag, key)?;

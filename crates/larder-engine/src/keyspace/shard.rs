@@ -89,6 +89,8 @@ impl ShardData {
 
     #[cold]
     fn open_table(&mut self, db: usize) {
+        // There are 256 such vectors, and most have one table for good.
+        self.tables.reserve_exact(db + 1 - self.tables.len());
         self.tables.resize_with(db + 1, Table::default);
     }
 
