@@ -90,9 +90,14 @@ pub fn clean_up(shared: &Shared) {
         shared.log.notice("Removing the pid file.");
         let _ = std::fs::remove_file(path);
     }
+    close_listeners(shared);
+    shared.log.warning("Larder is now ready to exit, bye bye...");
+}
+
+/// Closes the sockets that accept clients, and removes the files of unix sockets.
+pub fn close_listeners(shared: &Shared) {
     for path in shared.listeners.lock().close_all() {
         shared.log.notice("Removing the unix socket file.");
         let _ = std::fs::remove_file(path);
     }
-    shared.log.warning("Larder is now ready to exit, bye bye...");
 }

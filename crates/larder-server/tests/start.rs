@@ -286,3 +286,20 @@ fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
+
+/// A client that sees its connection close after SHUTDOWN may start another server in the place of this one at once.
+#[test]
+fn no_connection_is_accepted_after_shutdown() {
+    for round in 0..20 {
+        let threads = if round % 2 == 0 { "1" } else { "4" };
+        let server = Server::larder(&["--threads", threads, "--unixsocket", "s"]);
+        let mut client = server.client();
+        client.send(&["SHUTDOWN"]);
+        assert!(client.read().is_err(), "the connection closes");
+        assert!(Client::connect(server.port()).is_err(), "round {round}: a TCP connection is accepted");
+        assert!(
+            Client::connect_unix(&server.dir().join("s")).is_err(),
+            "round {round}: a connection is accepted"
+        );
+    }
+}
