@@ -156,7 +156,7 @@ impl LocalWorker {
         session.db = db;
         session.shared.db.store(db as u32, std::sync::atomic::Ordering::Relaxed);
         match self.execute(session, args, out) {
-            Flow::Next => Ran::Answered,
+            Flow::Next | Flow::Deliver => Ran::Answered,
             Flow::Blocked { .. } if may_wait => Ran::Waits,
             Flow::Blocked { .. } => self.end_wait(session, mark, out),
             Flow::Apart | Flow::Debug | Flow::Long | Flow::Retry | Flow::Script => {

@@ -116,6 +116,7 @@ impl Worker {
             effects: Effects::default(),
             flushed: false,
             returned_errors: Cell::new(false),
+            heard_itself: Cell::new(false),
             answers: Answers::default(),
             written: Ends::NO_EFFECT,
             unit: None,

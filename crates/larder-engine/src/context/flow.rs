@@ -5,6 +5,8 @@
 pub enum Flow {
     /// The next command.
     Next,
+    /// The next command, after the messages that have been left for the client: it has sent one to itself.
+    Deliver,
     /// Closed once the output is sent.
     CloseAfterFlush,
     /// Closed at once.

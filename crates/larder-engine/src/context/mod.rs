@@ -35,6 +35,7 @@ use crate::context::flow::Flow;
 use crate::context::postponed::LongState;
 use crate::delivery::invalidations::Invalidations;
 use crate::delivery::mailbox::Mailbox;
+use crate::delivery::publish::Speaker;
 use crate::delivery::unblock::Answers;
 use crate::engine::Engine;
 use crate::engine::notify::class;
@@ -121,6 +122,8 @@ pub(crate) struct WorkerState {
     pub flushed: bool,
     /// There are errors among what the script has returned: its call counts as one that failed.
     pub returned_errors: Cell<bool>,
+    /// The command has sent a message that its own client gets.
+    pub heard_itself: Cell<bool>,
     /// Replies to waiting clients that were served, until the effects of the unit are in the log.
     pub answers: Answers,
     /// Where the effects end that this thread's replies show.
@@ -535,10 +538,11 @@ impl<'a> Context<'a> {
         self.remove_entry(key, self.engine.expires_lazily());
         self.worker.stats.expired.add(1);
         self.propagate_expiry(&[self.engine.removal_command(Cause::Expired), key.bytes]);
-        let removal =
-            Removal { cause: Cause::Expired, db: self.db, key: *key, from: Some(self.worker.index) };
+        let WorkerState { index, heard_itself, invalidations, .. } = &mut *self.worker;
+        let speaker = Some(Speaker::of_client(*index, self.session.id(), heard_itself));
+        let removal = Removal { cause: Cause::Expired, db: self.db, key: *key, speaker };
         let shard = self.held.shard_of(key);
-        self.engine.removed(shard, &removal, &mut self.worker.invalidations);
+        self.engine.removed(shard, &removal, invalidations);
     }
 
     /// Tells everybody concerned that the value of a key has changed.

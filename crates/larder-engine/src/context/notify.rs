@@ -1,6 +1,7 @@
 //! Keyspace notifications of a command.
 
 use crate::context::Context;
+use crate::delivery::publish::Speaker;
 use crate::engine::notify::class;
 use crate::keyspace::key::Key;
 
@@ -9,8 +10,13 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn notify(&self, class: u16, event: &str, key: &Key<'_>) {
         if !self.session.is_silent {
-            self.engine.notify(Some(self.worker.index), class, event, self.db, key.bytes);
+            self.engine.notify(Some(self.speaker()), class, event, self.db, key.bytes);
         }
+    }
+
+    /// The sender of the command's messages.
+    pub(crate) fn speaker(&self) -> Speaker<'_> {
+        Speaker::of_client(self.worker.index, self.session.id(), &self.worker.heard_itself)
     }
 
     /// A command that reads has found no such key.

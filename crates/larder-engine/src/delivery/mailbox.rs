@@ -23,6 +23,9 @@ pub enum Mail {
         clients: Arc<Vec<u64>>,
         /// The message.
         message: Arc<Message>,
+        /// That one of the clients whose command has sent it: it gets the message even if it has unsubscribed in the same
+        /// transaction.
+        own: Option<u64>,
     },
     /// Keys have changed: call `Worker::invalidate` for each of the clients.
     Invalidate {

@@ -6,7 +6,7 @@
 
 pub(crate) use crate::config::notify as class;
 
-use crate::delivery::publish::publish;
+use crate::delivery::publish::{Speaker, publish};
 use crate::engine::Engine;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,16 +17,23 @@ impl Engine {
         self.config.hot.notify_keyspace_events.load(Relaxed) as u16 & class != 0
     }
 
-    /// Sends an event of a class to those who want it. `from` is the worker that calls, if one does.
+    /// Sends an event of a class to those who want it. `speaker` is the worker that calls, if one does.
     #[inline]
-    pub(crate) fn notify(&self, from: Option<usize>, class: u16, event: &str, db: usize, key: &[u8]) {
+    pub(crate) fn notify(
+        &self,
+        speaker: Option<Speaker<'_>>,
+        class: u16,
+        event: &str,
+        db: usize,
+        key: &[u8],
+    ) {
         if self.wants_events(class) {
-            self.announce(from, event, db, key);
+            self.announce(speaker, event, db, key);
         }
     }
 
     #[cold]
-    fn announce(&self, from: Option<usize>, event: &str, db: usize, key: &[u8]) {
+    fn announce(&self, speaker: Option<Speaker<'_>>, event: &str, db: usize, key: &[u8]) {
         let mut channel = Vec::with_capacity(32 + key.len().max(event.len()));
         for (kind, subject, message) in
             [(class::KEYSPACE, key, event.as_bytes()), (class::KEYEVENT, event.as_bytes(), key)]
@@ -36,7 +43,7 @@ impl Engine {
                 channel.clear();
                 channel.extend_from_slice(format!("__{name}@{db}__:").as_bytes());
                 channel.extend_from_slice(subject);
-                publish(&self.pubsub, &self.mailboxes, from, &channel, message);
+                publish(&self.pubsub, &self.mailboxes, speaker, &channel, message);
             }
         }
     }

@@ -5,6 +5,7 @@
 
 use crate::aof::log::Ends;
 use crate::delivery::invalidations::Invalidations;
+use crate::delivery::publish::Speaker;
 use crate::delivery::unblock::{deliver, each_refused_reader, reply_of};
 use crate::engine::Engine;
 use crate::engine::notify::class;
@@ -28,7 +29,7 @@ pub(crate) struct Removal<'k> {
     pub db: usize,
     pub key: Key<'k>,
     /// The worker that removes it, if one does.
-    pub from: Option<usize>,
+    pub speaker: Option<Speaker<'k>>,
 }
 
 impl Engine {
@@ -40,14 +41,14 @@ impl Engine {
         removal: &Removal<'_>,
         invalidations: &mut Invalidations,
     ) {
-        let Removal { cause, db, key, from } = removal;
+        let Removal { cause, db, key, speaker } = removal;
         assert_shard_is_held(key.shard());
         data.changed(&self.trackers, *db, key, 0, invalidations);
         let (class, event) = match cause {
             Cause::Expired => (class::EXPIRED, "expired"),
             Cause::Evicted => (class::EVICTED, "evicted"),
         };
-        self.notify(*from, class, event, *db, key.bytes);
+        self.notify(*speaker, class, event, *db, key.bytes);
     }
 
     /// The same for a key that goes beside any command, at `now_ms`.

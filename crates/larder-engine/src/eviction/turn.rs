@@ -1,6 +1,7 @@
 //! The circumstances of an eviction, and what becomes of keys that go.
 
 use crate::delivery::invalidations::Invalidations;
+use crate::delivery::publish::Speaker;
 use crate::engine::Engine;
 use crate::engine::notify::class;
 use crate::engine::removal::{Cause, Removal};
@@ -50,7 +51,8 @@ pub(super) fn tell(
     key: &Key<'_>,
     invalidations: &mut Invalidations,
 ) {
-    let removal = Removal { cause: Cause::Evicted, db, key: *key, from: turn.from };
+    let removal =
+        Removal { cause: Cause::Evicted, db, key: *key, speaker: turn.from.map(Speaker::of_worker) };
     turn.engine.removed_by_itself(data, &removal, turn.now_ms, invalidations);
 }
 

@@ -106,6 +106,10 @@ fn execute_with(
     if worker.invalidations.has_direct() || session.tracking.is_some() {
         super::tracking::finish_command(engine, worker, session, out);
     }
+    if worker.heard_itself.get() {
+        worker.heard_itself.set(false);
+        return if flow == Flow::Next { Flow::Deliver } else { flow };
+    }
     flow
 }
 

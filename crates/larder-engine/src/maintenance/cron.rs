@@ -247,7 +247,7 @@ impl Engine {
             });
             for (name, first_field) in &gone {
                 data.field_expiry.note(db, name, *first_field, NEVER);
-                let removal = Removal { cause: Cause::Expired, db, key: self.key(name), from: None };
+                let removal = Removal { cause: Cause::Expired, db, key: self.key(name), speaker: None };
                 self.removed_by_itself(data, &removal, due_ms, invalidations);
             }
             count += removed;

@@ -62,7 +62,7 @@ impl Engine {
         let first_field = earliest_of_removed(&removed.value);
         self.background.discard_owned(removed.value, self.expires_lazily());
         data.field_expiry.note(db, name, first_field, NEVER);
-        let removal = Removal { cause: Cause::Expired, db, key, from: None };
+        let removal = Removal { cause: Cause::Expired, db, key, speaker: None };
         self.removed_by_itself(data, &removal, wall_ms(), invalidations);
     }
 }

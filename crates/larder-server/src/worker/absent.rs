@@ -71,9 +71,13 @@ impl Absent {
                     return None;
                 }
             }
-            Mail::Message { clients, message } => self.keep_for_each(clients, limits, now_ms, |client| {
-                Mail::Message { clients: Arc::new(vec![client]), message: Arc::clone(message) }
-            }),
+            Mail::Message { clients, message, own } => {
+                self.keep_for_each(clients, limits, now_ms, |client| Mail::Message {
+                    clients: Arc::new(vec![client]),
+                    message: Arc::clone(message),
+                    own: *own,
+                });
+            }
             Mail::Invalidate { clients, what } => self.keep_for_each(clients, limits, now_ms, |client| {
                 Mail::Invalidate { clients: vec![client], what: Arc::clone(what) }
             }),

@@ -30,8 +30,8 @@ impl EventLoop {
                 this.append(connection, &bytes);
                 this.check_output_limit(connection)
             }),
-            Mail::Message { clients, message } => {
-                clients.iter().for_each(|&client| self.hand_over(client, &message));
+            Mail::Message { clients, message, own } => {
+                clients.iter().for_each(|&client| self.hand_over(client, &message, own == Some(client)));
             }
             Mail::Invalidate { clients, what } => {
                 for &client in &clients {
@@ -105,10 +105,10 @@ impl EventLoop {
         });
     }
 
-    /// Appends a published message to the output of a subscriber.
-    fn hand_over(&mut self, client: u64, message: &Message) {
+    /// Appends a published message to the output of a subscriber. `is_own`: it has sent the message itself.
+    fn hand_over(&mut self, client: u64, message: &Message, is_own: bool) {
         self.with(client, |this, _, connection| {
-            if connection.flags.closing || !connection.session.hears(message) {
+            if connection.flags.closing || !(is_own || connection.session.hears(message)) {
                 return Ok(());
             }
             connection.output.open(&mut this.pool);

@@ -267,6 +267,10 @@ impl EventLoop {
                 self.begin_stream(slot, connection)?;
                 Ok(None)
             }
+            Flow::Deliver => {
+                self.check_output(connection)?;
+                Ok(Some(Stop::Paused))
+            }
             Flow::CloseAfterFlush => Ok(Some(Stop::Closing)),
             Flow::CloseNow => Err(Hangup),
             Flow::Blocked { deadline_ms } => {

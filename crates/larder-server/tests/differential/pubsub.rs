@@ -1,6 +1,8 @@
 //! Publish and subscribe.
 
 use super::stage::play;
+use super::words;
+use larder_testkit::{Kind, Server};
 
 #[test]
 fn subscriptions_and_messages() {
@@ -147,4 +149,47 @@ fn transactions() {
         "#,
         &[],
     );
+}
+
+/// A client that sends messages to itself gets them right after the reply of the command that sent them, whatever follows.
+#[test]
+fn messages_to_oneself() {
+    const CASES: &[&[&str]] = &[
+        &["PUBLISH c m", "PING", "QUIT"],
+        &["PUBLISH c m", "UNSUBSCRIBE c", "QUIT"],
+        &["PUBLISH c m", "RESET", "PING", "QUIT"],
+        &["PUBLISH c m", "QUIT"],
+        &["PUBLISH c 1", "PUBLISH c 2", "GET k", "QUIT"],
+        &["SPUBLISH s m", "SUNSUBSCRIBE", "PING", "QUIT"],
+        &["SET k 1", "DEL k", "PUNSUBSCRIBE", "PING", "QUIT"],
+        &["MULTI", "PUBLISH c m", "UNSUBSCRIBE c", "PING", "EXEC", "PING", "QUIT"],
+        &["MULTI", "PUBLISH c m", "SET k 2", "EXEC", "PUBLISH other m", "QUIT"],
+        &["EVAL \"redis.call('publish', 'c', 'm') redis.call('set', 'k', '3') return 7\" 0", "PING", "QUIT"],
+        &["CLIENT REPLY SKIP", "PUBLISH c m", "PING", "QUIT"],
+        &["PEXPIRE k 1", "DEBUG SLEEP 0.01", "GET k", "PING", "QUIT"],
+    ];
+    let table = |kind, own: &[&str]| -> Vec<String> {
+        let args = [own, &["--notify-keyspace-events", "KA", "--enable-debug-command", "yes"]].concat();
+        CASES
+            .iter()
+            .map(|lines| {
+                let server = Server::of(kind, &args);
+                server.client().ask("DEBUG SET-ACTIVE-EXPIRE 0");
+                let mut client = server.client();
+                for line in ["HELLO 3", "SUBSCRIBE c", "SSUBSCRIBE s", "PSUBSCRIBE __key*"] {
+                    client.ask(line);
+                }
+                let commands: Vec<_> = lines.iter().map(|line| words(line)).collect();
+                client.send_all(&commands.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                let bytes = client.read_to_end().expect("the connection ends");
+                format!("{lines:?}: {}", String::from_utf8_lossy(&bytes))
+            })
+            .collect()
+    };
+    let wanted = table(Kind::Valkey, &[]);
+    for threads in ["1", "3"] {
+        for (found, wanted) in table(Kind::Larder, &["--threads", threads]).iter().zip(&wanted) {
+            assert_eq!(found, wanted, "{threads} threads");
+        }
+    }
 }

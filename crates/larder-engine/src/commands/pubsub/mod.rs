@@ -18,7 +18,7 @@ fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let heard = delivery::publish::publish(
         &context.engine.pubsub,
         &context.engine.mailboxes,
-        Some(context.worker.index),
+        Some(context.speaker()),
         &args[1],
         &args[2],
     );
@@ -45,7 +45,7 @@ fn spublish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let heard = delivery::publish::publish_to_shard(
         &context.engine.pubsub,
         &context.engine.mailboxes,
-        Some(context.worker.index),
+        Some(context.speaker()),
         &args[1],
         &args[2],
     );
