@@ -397,6 +397,18 @@ impl Worker {
         true
     }
 
+    /// Ends the wait of a client that may not be there any more. False: the reply is on its way, or another thread makes it.
+    pub fn stop_waiting(&mut self, session: &mut Session) -> bool {
+        let Some(waiter) = session.waiter.clone() else { return true };
+        if waiter.op.ends_by_itself() || !waiter.dismiss() {
+            return false;
+        }
+        end_wait(session);
+        self.leave_lines(&waiter);
+        (session.suspended, session.mutes_wait) = (None, false);
+        true
+    }
+
     /// The input breaks the protocol; the server answers and closes.
     pub fn protocol_error(&mut self, session: &mut Session, text: &str) {
         self.state.stats.errors.add(1);

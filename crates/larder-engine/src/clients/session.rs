@@ -478,6 +478,11 @@ impl Session {
         self.replays || self.in_batch || self.import.is_some() || self.replica.is_some() || self.debugs()
     }
 
+    /// Whether its next command waits for the end of a pause.
+    pub fn waits_for_pause(&self) -> bool {
+        self.waiter.is_none() && self.shared.has(client_flags::BLOCKED)
+    }
+
     /// Whether the connection waits in a blocking command.
     pub fn is_blocked(&self) -> bool {
         self.waiter.is_some()

@@ -109,6 +109,11 @@ impl BlockedOp {
         }
     }
 
+    /// Whether another thread of this server ends the wait soon, whatever clients and other servers do.
+    pub(crate) fn ends_by_itself(&self) -> bool {
+        matches!(self, BlockedOp::Anatomy | BlockedOp::Cluster | BlockedOp::ScriptEnd | BlockedOp::Shutdown)
+    }
+
     /// Whether the wait ends with an error when the key goes away.
     fn ends_without_key(&self) -> bool {
         matches!(self, BlockedOp::ReadGroup(_))

@@ -69,6 +69,8 @@ pub struct Flags {
     pub readable: bool,
     /// The peer has closed its side: read until the end, however short the reads.
     pub hung_up: bool,
+    /// The end has been read: nothing more comes.
+    pub half_closed: bool,
     /// There may be a whole command in the input already.
     pub backlog: bool,
     /// The last write did not fill the socket, or an event came since.
@@ -102,6 +104,11 @@ impl Connection {
     /// Whether it is to be closed, and no reply is on its way that it has waited for.
     pub fn ends(&self) -> bool {
         self.flags.closing && !self.session.is_served()
+    }
+
+    /// Whether its next command is to be tried again soon, by this thread or another: clients have not been paused.
+    pub fn is_put_off(&self) -> bool {
+        self.away.is_some() || self.flags.paused && !self.session.waits_for_pause()
     }
 
     /// For the log.

@@ -44,10 +44,14 @@ impl EventLoop {
         if connection.flags.backlog && connection.runs() {
             self.run_pending(slot, connection)?;
         }
+        connection.flags.readable &= !connection.flags.half_closed;
         if connection.flags.readable && !(connection.flags.backlog && connection.runs()) {
             self.read(slot, connection)?;
         }
         self.await_told(connection);
+        if connection.flags.half_closed {
+            self.end_half_closed(slot, connection)?;
+        }
         let flags = connection.flags;
         if flags.readable || flags.backlog && connection.runs() {
             self.schedule(slot, &mut connection.flags);
@@ -63,7 +67,9 @@ impl EventLoop {
         }
         if let Some((buffer, room)) = connection.input.direct() {
             let result = connection.stream.read_to_end_of(buffer, room);
-            self.received(connection, result, room)?;
+            if self.received(connection, result, room)? == 0 {
+                return Ok(());
+            }
             self.catch_up(connection);
             return self.run_pending(slot, connection);
         }
@@ -81,7 +87,7 @@ impl EventLoop {
         self.run_pending(slot, connection)
     }
 
-    /// Counts the outcome of a read of at most `room` bytes. An end or an error closes the connection.
+    /// Counts the outcome of a read of at most `room` bytes. An error closes the connection; its end is noted.
     fn received(
         &mut self,
         connection: &mut Connection,
@@ -93,7 +99,10 @@ impl EventLoop {
             self.greet(connection, &read)?;
         }
         let n = match read {
-            Ok(0) => return Err(self.hangup(connection, "Client closed connection")),
+            Ok(0) => {
+                (connection.flags.readable, connection.flags.half_closed) = (false, true);
+                return Ok(0);
+            }
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 connection.flags.readable = false;
@@ -109,6 +118,31 @@ impl EventLoop {
         }
         self.worker.note_received(&connection.session, n);
         Ok(n)
+    }
+
+    /// A client has closed its side: the commands that have arrived are executed, and the connection closes when their replies
+    /// are sent. The client may as well be gone, so it waits for nothing: neither for keys nor for the end of a pause.
+    fn end_half_closed(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
+        let session = &mut connection.session;
+        if session.replica().is_some() {
+            return Err(self.hangup(connection, "Client closed connection"));
+        }
+        if session.is_blocked() {
+            if !self.worker.stop_waiting(session) {
+                // It is served again when the reply comes.
+                return Ok(());
+            }
+            self.clear_deadline(slot, connection);
+        } else if connection.flags.backlog && connection.runs() || connection.is_put_off() {
+            return Ok(());
+        }
+        let hangup = self.hangup(connection, "Client closed connection");
+        connection.flags.backlog = false;
+        if connection.output.is_empty() {
+            return Err(hangup);
+        }
+        connection.flags.closing = true;
+        Ok(())
     }
 
     /// Executes the commands in the first `n` bytes of the shared buffer and keeps the rest.

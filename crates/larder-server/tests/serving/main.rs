@@ -3,6 +3,7 @@
 mod closing;
 mod effects;
 mod forbidden;
+mod half_closed;
 mod log_order;
 mod rights;
 mod silence;
