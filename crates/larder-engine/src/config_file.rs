@@ -6,14 +6,22 @@ use crate::config::{Config, FatalConfig, Include};
 use std::fmt;
 
 /// Options that Valkey no longer has and still accepts in files.
-const FORGOTTEN: [&str; 6] = [
+const FORGOTTEN: [&str; 7] = [
     "dynamic-hz",
+    "events-per-io-thread",
     "io-threads-do-reads",
     "list-max-ziplist-entries",
     "list-max-ziplist-value",
     "lua-replicate-commands",
     "sanitize-dump-payload",
 ];
+
+/// Options that Redis 8 has and Valkey has not. They tune how it works, and change no reply.
+const OF_REDIS: [&str; 3] =
+    ["cluster-compatibility-sample-ratio", "repl-rdb-channel", "replica-full-sync-buffer-limit"];
+
+/// How the options of the modules begin that come with Redis 8. Without the modules, and their commands, they change nothing.
+const OF_REDIS_MODULES: [&str; 5] = ["bf-", "cf-", "search-", "ts-", "vset-"];
 
 /// Directives that are no options: for the parts of the server they concern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +32,8 @@ pub struct Loaded {
     pub users: Vec<Vec<String>>,
     /// `loadmodule path arg...`, in order.
     pub modules: Vec<Vec<String>>,
+    /// Options of Redis that have no effect.
+    pub ignored: Vec<String>,
 }
 
 /// What is wrong with a directive.
@@ -88,6 +98,7 @@ impl Loaded {
     fn directive(&mut self, config: &Config, name: &str, args: &[String]) -> Result<(), DirectiveError> {
         match (name, args) {
             (name, [_]) if FORGOTTEN.contains(&name) => {}
+            (name, [_, ..]) if is_of_redis(name) => self.ignored.push(name.to_owned()),
             ("rename-command", [old, new]) => self.names.rename(old, new)?,
             ("user", [_, ..]) => {
                 acl::check_line(args, &self.users, config)?;
@@ -101,4 +112,8 @@ impl Loaded {
         }
         Ok(())
     }
+}
+
+fn is_of_redis(name: &str) -> bool {
+    OF_REDIS.contains(&name) || OF_REDIS_MODULES.iter().any(|module| name.starts_with(module))
 }

@@ -69,6 +69,9 @@ impl ServerHost {
 impl ConfigHost for ServerHost {
     fn apply_config(&self, name: &str, value: &str) -> Result<(), ApplyError> {
         let config = &self.server.shared.config;
+        if let Some(warning) = config.why_ignored(name) {
+            self.server.shared.log.warning(&warning);
+        }
         match name {
             "port" => self.listen_again(&[Security::Plain], ApplyError::Port),
             "tls-port" => self.open_tls_port(),

@@ -20,6 +20,8 @@ pub struct Settings {
     pub names: Names,
     /// `user` lines: name and rules.
     pub users: Vec<Vec<String>>,
+    /// Options of Redis that have no effect.
+    pub ignored: Vec<String>,
     /// Whether any configuration was given at all.
     pub configured: bool,
 }
@@ -75,7 +77,8 @@ impl Settings {
         enter_dir(&config).map_err(|error| SettingsError::Dir(dir, error))?;
         check_log_file(&config.value("logfile")).map_err(|error| SettingsError::LogFile(error.into()))?;
         let configured = file.is_some() || !whole.is_empty();
-        Ok(Settings { config, file, names: loaded.names, users: loaded.users, configured })
+        let Loaded { names, users, ignored, .. } = loaded;
+        Ok(Settings { config, file, names, users, ignored, configured })
     }
 }
 

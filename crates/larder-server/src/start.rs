@@ -106,6 +106,10 @@ fn greet(log: &Log, settings: &Settings) {
              larder-server /path/to/larder.conf",
         );
     }
+    for name in &settings.ignored {
+        log.warning(&format!("The option '{name}' has no effect: only Redis has it."));
+    }
+    settings.config.ignored().iter().for_each(|warning| log.warning(warning));
     log.set_role(Role::Primary);
 }
 

@@ -11,8 +11,7 @@ const OWN_DEFAULTS: [&str; 3] = ["io-threads", "syslog-ident", "crash-memcheck-e
 const SET_BY_TEST: [&str; 3] = ["port", "save", "dir"];
 
 /// Options whose change would reach out of the process, that Valkey refuses for reasons of its build, or that Larder refuses by name.
-const NOT_TRIED: [&str; 14] = [
-    "dual-channel-replication-enabled",
+const NOT_TRIED: [&str; 13] = [
     "crash-memcheck-enabled",
     "io-threads",
     "rdma-bind",

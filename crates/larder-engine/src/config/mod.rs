@@ -163,6 +163,19 @@ impl Config {
             .collect()
     }
 
+    /// Warnings for the log on options that are set to a value and have no effect.
+    pub fn ignored(&self) -> Vec<String> {
+        self.changed().iter().filter_map(|(name, _)| self.why_ignored(name)).collect()
+    }
+
+    /// The warning for an option that is set to a value and has no effect.
+    pub fn why_ignored(&self, name: &str) -> Option<String> {
+        let (index, name) = find(name)?;
+        let (Effect::Ignored(why), value) = (OPTIONS[index].effect, self.text(index)) else { return None };
+        (value != OPTIONS[index].default)
+            .then(|| format!("The option '{name} {value}' has no effect: {why}."))
+    }
+
     /// Whether CONFIG SET's arguments for `name` must be kept out of logs.
     pub fn is_sensitive(name: &[u8]) -> bool {
         std::str::from_utf8(name).ok().and_then(find).is_some_and(|(index, _)| OPTIONS[index].sensitive)

@@ -31,23 +31,12 @@ fn figure(client: &mut Client, section: &str, name: &str) -> String {
 
 #[test]
 fn what_is_missing_is_refused_by_name() {
-    let cases = [
-        ("dual-channel-replication-enabled", "yes", "A second connection for the snapshot"),
-        ("tls-dh-params-file", "/x", "Diffie-Hellman over finite fields"),
-        ("rdma-port", "7001", "RDMA"),
-        ("activedefrag", "yes", "Active defragmentation"),
-        ("crash-memcheck-enabled", "yes", "Testing memory in a crash"),
-        ("enable-debug-assert", "yes", "Assertions for debugging"),
-    ];
+    let (code, text) = failed_start(&["--rdma-port", "7001"]);
+    assert!(code == Some(1) && text.contains("RDMA is not supported"), "{text}");
     let server = Server::larder(&[]);
     let mut client = server.client();
-    for (name, value, what) in cases {
-        let (code, text) = failed_start(&[&format!("--{name}"), value]);
-        assert_eq!(code, Some(1), "{name}: {text}");
-        assert!(text.contains(&format!("{what} is not supported")), "{name}: {text}");
-        let answer = client.cmd(&["CONFIG", "SET", name, value]).text();
-        assert!(answer.contains("not supported") || answer.contains("immutable"), "{name}: {answer}");
-    }
+    let answer = client.ask("CONFIG SET rdma-port 7001").text();
+    assert!(answer.contains("RDMA is not supported"), "{answer}");
     // The number of threads, by both of its names, is one for the start.
     for name in ["io-threads", "threads"] {
         let answer = client.cmd(&["CONFIG", "SET", name, "3"]).text();
@@ -60,6 +49,69 @@ fn what_is_missing_is_refused_by_name() {
     assert!(code == Some(1) && text.contains("Sentinel mode is not supported"), "{text}");
     let (code, text) = failed_start(&["--locale-collate", "de_DE.UTF-8"]);
     assert!(code == Some(1) && text.contains("Invalid locale name"), "{text}");
+}
+
+/// Options that tune how other servers do something: a server starts with them, and says that they have no effect.
+#[test]
+fn what_only_tunes_other_servers_is_accepted() {
+    const OPTIONS: [(&str, &str); 8] = [
+        ("activedefrag", "yes"),
+        ("crash-memcheck-enabled", "yes"),
+        ("dual-channel-replication-enabled", "yes"),
+        ("enable-debug-assert", "yes"),
+        ("rdma-bind", "127.0.0.1"),
+        ("rdma-completion-vector", "1"),
+        ("rdma-rx-size", "2097152"),
+        ("tls-dh-params-file", "none.pem"),
+    ];
+    // Of Redis 8 and its modules, which Valkey does not know.
+    const OF_REDIS: [&str; 8] = [
+        "bf-error-rate",
+        "cf-bucket-size",
+        "cluster-compatibility-sample-ratio",
+        "repl-rdb-channel",
+        "replica-full-sync-buffer-limit",
+        "search-min-prefix",
+        "ts-num-threads",
+        "vset-force-single-threaded-execution",
+    ];
+    let dir = larder_testkit::temp_dir();
+    let file = dir.join("l.conf");
+    let mut lines = "events-per-io-thread 2\n".to_owned();
+    OPTIONS.iter().for_each(|(name, value)| lines += &format!("{name} {value}\n"));
+    OF_REDIS.iter().for_each(|name| lines += &format!("{name} 1\n"));
+    fs::write(&file, lines).unwrap();
+    let server = Server::larder_with_file(&file);
+    let mut client = server.client();
+    let log = server.log();
+    for (name, value) in OPTIONS {
+        assert!(log.contains(&format!("# The option '{name} {value}' has no effect: ")), "{name}: {log}");
+        assert_eq!(client.cmd(&["CONFIG", "GET", name]).items()[1].text(), value);
+    }
+    for name in OF_REDIS {
+        assert!(
+            log.contains(&format!("# The option '{name}' has no effect: only Redis has it.")),
+            "{name}: {log}"
+        );
+        assert!(client.cmd(&["CONFIG", "GET", name]).items().is_empty(), "{name}");
+        assert!(client.cmd(&["CONFIG", "SET", name, "1"]).is_error(), "{name}");
+    }
+    assert!(!log.contains("events-per-io-thread"), "Valkey accepts it in silence: {log}");
+    client.ask("CONFIG SET activedefrag no");
+    client.ask("CONFIG SET activedefrag yes");
+    let warnings = server.log().matches("The option 'activedefrag yes' has no effect").count();
+    assert_eq!(warnings, 2, "CONFIG SET warns too");
+    fs::remove_dir_all(dir).unwrap();
+}
+
+/// The options of Redis 8 that are accepted exist there.
+#[test]
+fn what_only_redis_has_is_an_option_of_redis() {
+    let redis = Server::redis8(&[]);
+    let mut client = redis.client();
+    for name in ["cluster-compatibility-sample-ratio", "repl-rdb-channel", "replica-full-sync-buffer-limit"] {
+        assert_eq!(client.cmd(&["CONFIG", "GET", name]).items().len(), 2, "{name}");
+    }
 }
 
 /// Options that say only how something works which is not there, with values of a grown configuration file.

@@ -17,8 +17,8 @@ const PAGE_HEAD: &str = "\
 # Options
 
 What each option does, and where that is tested (below `crates/larder-server/tests`). Types, ranges and error texts are compared with
-Valkey for all of them (`crates/larder-server/tests/config_differential.rs`). An option that is accepted does what it says here, or the
-start and `CONFIG SET` refuse it by name. [larder.conf](larder.conf) has them all with their defaults. Both are made from the table of
+Valkey for all of them (`crates/larder-server/tests/config_differential.rs`). An option that is accepted does what it says here, or tunes
+what Larder does not do; others are refused by name at the start and by `CONFIG SET`. [larder.conf](larder.conf) has them all with their defaults. Both are made from the table of
 options by `make pages`.
 
 `CONFIG SET` refuses those marked *start* while the server runs. Other names of an option stand after it.
@@ -30,6 +30,16 @@ const DORMANT_HEAD: &str = "
 These options shape what never happens here, so no value of theirs could be noticed. They are kept, shown and rewritten.
 
 | what they shape | options |
+|---|---|
+";
+
+const IGNORED_HEAD: &str = "
+## Accepted, without effect
+
+These tune how other servers do something, and change no reply. They are kept, shown and rewritten; the log warns that they have no
+effect.
+
+| why | options |
 |---|---|
 ";
 
@@ -46,8 +56,11 @@ These ask for what does not exist here. Only their defaults are accepted, at the
 const PAGE_END: &str = "
 ## Gone
 
-Files that name these still load, as with Valkey: `dynamic-hz`, `io-threads-do-reads`, `list-max-ziplist-entries`,
-`list-max-ziplist-value`, `lua-replicate-commands`, `sanitize-dump-payload` (payloads are always checked).
+Files that name these still load, as with Valkey: `dynamic-hz`, `events-per-io-thread`, `io-threads-do-reads`,
+`list-max-ziplist-entries`, `list-max-ziplist-value`, `lua-replicate-commands`, `sanitize-dump-payload` (payloads are always
+checked). So do files with options that only Redis 8 has: `cluster-compatibility-sample-ratio`, `repl-rdb-channel`,
+`replica-full-sync-buffer-limit`, and those of its modules, which begin with `bf-`, `cf-`, `search-`, `ts-` or `vset-`; the log warns
+that they have no effect.
 ";
 
 const FILE_HEAD: &str = "\
@@ -86,6 +99,11 @@ pub fn options_page() -> String {
     page.push_str(DORMANT_HEAD);
     push_groups(&mut page, |effect| match effect {
         Effect::Dormant(what) => Some(what),
+        _ => None,
+    });
+    page.push_str(IGNORED_HEAD);
+    push_groups(&mut page, |effect| match effect {
+        Effect::Ignored(why) => Some(why),
         _ => None,
     });
     page.push_str(ABSENT_HEAD);

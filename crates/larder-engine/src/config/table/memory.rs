@@ -46,7 +46,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .hot_bool(|h| &h.lazyfree_lazy_user_flush)
         .does("FLUSHALL and FLUSHDB work in the background unless they say SYNC.", "options/main.rs"),
     yes_no("activerehashing", "yes").dormant("rehashing: tables grow a segment at a time"),
-    yes_no("activedefrag", "no").absent("Active defragmentation"),
+    yes_no("activedefrag", "no").ignored("Larder does not defragment memory in the background"),
     int("active-defrag-cycle-min", 1, 99, "1").dormant(DEFRAG),
     int("active-defrag-cycle-max", 1, 99, "25").dormant(DEFRAG),
     int("active-defrag-cycle-us", 0, 100_000, "500").dormant(DEFRAG),

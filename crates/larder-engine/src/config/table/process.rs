@@ -66,12 +66,15 @@ pub(super) static OPTIONS: &[Opt] = &[
     checked_text("proc-title-template", title_template, TITLE)
         .does("What is shown there.", "options/main.rs"),
     yes_no("crash-log-enabled", "yes").does("Reports crashes in the log.", "crashes.rs"),
-    yes_no("crash-memcheck-enabled", "no").absent("Testing memory in a crash"),
+    yes_no("crash-memcheck-enabled", "no").ignored("Larder does not test memory when it crashes"),
     text("debug-context", "")
         .hidden()
         .immutable()
         .does("A text that reports of crashes contain.", "options/main.rs"),
-    yes_no("enable-debug-assert", "no").hidden().immutable().absent("Assertions for debugging"),
+    yes_no("enable-debug-assert", "no")
+        .hidden()
+        .immutable()
+        .ignored("Larder has no assertions that an option switches on"),
     text("ignore-warnings", "").dormant("warnings that stop the start"),
     checked_text("locale-collate", locale, "").dormant("orders of strings other than that of bytes"),
     text("availability-zone", "").does("A name that `INFO` tells.", "options/main.rs"),
@@ -137,10 +140,10 @@ fn title_template(template: &str) -> Result<(), OptionError> {
     Ok(())
 }
 
-/// Strings are compared byte by byte, as in the locale C.
+/// Strings are compared byte by byte, as in these locales.
 fn locale(name: &str) -> Result<(), OptionError> {
     match name {
-        "" | "C" | "POSIX" => Ok(()),
+        "" | "C" | "C.UTF-8" | "C.utf8" | "POSIX" => Ok(()),
         _ => Err(OptionError::Locale),
     }
 }

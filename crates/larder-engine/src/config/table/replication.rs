@@ -54,7 +54,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     one_of("repl-compression", LinkCompression::NAMES, "no")
         .does("Asks the primary to compress the snapshot and the stream: fast (`lz4`) or tight (`zstd`). Other servers than Larder send them as ever. A change holds from the next link on.", "replication/compressed.rs"),
     yes_no("repl-mptcp", "no").immutable().does("Connects to the primary by Multipath TCP.", "options/main.rs"),
-    yes_no("dual-channel-replication-enabled", "no").absent("A second connection for the snapshot"),
+    yes_no("dual-channel-replication-enabled", "no").ignored("Larder sends the snapshot and the stream by one connection"),
     int("repl-ping-replica-period", 1, INT_MAX, "10").alias(&["repl-ping-slave-period"])
         .does("Seconds between signs of life in the stream.", "replication/roles.rs"),
     int("repl-timeout", 1, INT_MAX, "60")

@@ -52,6 +52,8 @@ pub(crate) enum Effect {
     Read,
     /// It asks for what does not exist here, which is named: any value but the default is refused.
     Absent(&'static str),
+    /// It tunes how another server does something, and changes no reply. The log says that it has no effect, and this sentence why.
+    Ignored(&'static str),
     /// It shapes what never happens here, which is named: no value of it could be noticed.
     Dormant(&'static str),
 }
@@ -164,6 +166,11 @@ impl Opt {
 
     pub(super) const fn absent(mut self, what: &'static str) -> Opt {
         self.effect = Effect::Absent(what);
+        self
+    }
+
+    pub(super) const fn ignored(mut self, why: &'static str) -> Opt {
+        self.effect = Effect::Ignored(why);
         self
     }
 

@@ -1,7 +1,10 @@
-//! TLS, and RDMA, of which only the defaults are accepted.
+//! TLS, and RDMA, which does not exist here.
 
 use super::row::*;
 use crate::config::choices::{Choice, TlsAuthClients, TlsUserField};
+
+/// Why options of RDMA have no effect.
+const NO_RDMA: &str = "Larder does not listen by RDMA";
 
 pub(super) static OPTIONS: &[Opt] = &[
     int("tls-port", 0, 65535, "0").does("Port for TLS; 0 is none.", "tls/main.rs"),
@@ -44,7 +47,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     text("tls-client-key-file-pass", "")
         .sensitive()
         .does("Password of that file, if it is encrypted.", "tls/replication.rs"),
-    text("tls-dh-params-file", "").absent("Diffie-Hellman over finite fields"),
+    text("tls-dh-params-file", "").ignored("Larder agrees on keys with elliptic curves only"),
     text("tls-ca-cert-file", "")
         .volatile()
         .does("File of the authorities that are trusted (PEM).", "tls/main.rs"),
@@ -54,8 +57,8 @@ pub(super) static OPTIONS: &[Opt] = &[
     text("tls-protocols", "").does("`TLSv1.2`, `TLSv1.3` or both, which is the default.", "tls/ciphers.rs"),
     text("tls-ciphers", "").does("Ciphers of TLS 1.2.", "tls/ciphers.rs"),
     text("tls-ciphersuites", "").does("Ciphers of TLS 1.3.", "tls/ciphers.rs"),
-    text("rdma-bind", "").absent("RDMA"),
+    text("rdma-bind", "").ignored(NO_RDMA),
     int("rdma-port", 0, 65535, "0").absent("RDMA"),
-    int("rdma-rx-size", 64 << 10, 16 << 20, "1048576").immutable().absent("RDMA"),
-    int("rdma-completion-vector", -1, 1024, "-1").immutable().absent("RDMA"),
+    int("rdma-rx-size", 64 << 10, 16 << 20, "1048576").immutable().ignored(NO_RDMA),
+    int("rdma-completion-vector", -1, 1024, "-1").immutable().ignored(NO_RDMA),
 ];
