@@ -1,6 +1,8 @@
 # Completes larder-server. Made from the table of options by: make pages
 complete -c larder-server -s h -l help -d 'Prints a summary'
 complete -c larder-server -s v -l version -d 'Prints the version'
+complete -c larder-server -l check-system -d 'Checks the settings of the system'
+complete -c larder-server -l test-memory -d 'Tests memory' -x
 complete -c larder-server -l bind -x -d 'Addresses to listen on by TCP; one with a leading - may be missing'
 complete -c larder-server -l bind-source-addr -x -d 'The address from which connections to a primary, and to nodes of a cluster, are made'
 complete -c larder-server -l port -x -d 'Port to listen on by TCP; 0 is none'

@@ -39,6 +39,8 @@ Usage: larder-server [/path/to/larder.conf] [options] [-]
        larder-server - (read config from stdin)
        larder-server -v or --version
        larder-server -h or --help
+       larder-server --test-memory <megabytes>
+       larder-server --check-system
 
 Examples:
        larder-server (run the server with default conf)

@@ -15,7 +15,9 @@ use crate::settings::{Settings, SettingsError, system_text};
 use crate::shared::{Post, Shared};
 use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
-use crate::{cpus, memory, process, replication, shutdown, signals, sys, tls, web};
+use crate::{
+    cpus, memory, memory_test, process, replication, shutdown, signals, sys, system_check, tls, web,
+};
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names, NoShards};
 use larder_persist::{Persist, Process};
@@ -39,6 +41,13 @@ pub fn main(args: &[String]) -> ExitCode {
         println!("{}", if line.version { banner::version_line() } else { banner::USAGE.to_string() });
         return ExitCode::SUCCESS;
     }
+    if line.check_system {
+        return if system_check::run() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if let Some(megabytes) = &line.test_memory {
+        return test_memory(megabytes);
+    }
+    supervise::note_name();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     match Settings::load(&line, cores) {
         Ok(settings) => serve(settings),
@@ -48,6 +57,26 @@ pub fn main(args: &[String]) -> ExitCode {
         }
         Err(error) => {
             eprint!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test_memory(megabytes: &str) -> ExitCode {
+    let Ok(count) = megabytes.parse() else {
+        eprintln!(
+            "'{megabytes}' is no amount of memory in megabytes.\nExample: larder-server --test-memory 4096"
+        );
+        return ExitCode::FAILURE;
+    };
+    match memory_test::run(count) {
+        Ok(true) => {
+            println!("Your memory passed this test.");
+            ExitCode::SUCCESS
+        }
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("Unable to allocate {count} megabytes: {error}");
             ExitCode::FAILURE
         }
     }

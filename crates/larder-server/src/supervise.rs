@@ -7,6 +7,7 @@ use std::env;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::OnceLock;
 
 /// Who supervises the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,15 @@ fn notify(text: &str, log: &Log) {
     }
 }
 
+/// The name under which the process was started.
+static NAME: OnceLock<String> = OnceLock::new();
+
+/// Notes the name under which the process was started. To be called before a title is shown, which takes its place in memory.
+pub fn note_name() {
+    let name = env::args_os().next().map(|name| name.to_string_lossy().into_owned());
+    NAME.get_or_init(|| name.unwrap_or_else(|| "larder-server".to_owned()));
+}
+
 /// Shows the process under the title that the configuration describes.
 pub fn show_title(config: &Config, config_file: &str) {
     if config.is_yes("set-proc-title") {
@@ -95,7 +105,7 @@ fn title(config: &Config, config_file: &str) -> String {
     };
     let mut title = config.value("proc-title-template");
     let variables = [
-        ("{title}", "larder-server"),
+        ("{title}", NAME.get().map_or("larder-server", String::as_str)),
         ("{listen-addr}", &address),
         ("{server-mode}", if config.is_yes("cluster-enabled") { "[cluster]" } else { "" }),
         ("{port}", &config.value("port")),

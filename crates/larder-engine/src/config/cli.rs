@@ -11,6 +11,10 @@ pub struct CommandLine {
     pub version: bool,
     /// `-h`, `--help`.
     pub help: bool,
+    /// `--check-system`.
+    pub check_system: bool,
+    /// `--test-memory`, with what follows it; empty if that is not one argument.
+    pub test_memory: Option<String>,
     /// The first argument, when it is no option.
     pub config_file: Option<String>,
     /// A lone `-`: more configuration on standard input.
@@ -26,10 +30,15 @@ impl CommandLine {
         match args.first().map(String::as_str) {
             Some("-v" | "--version") => line.version = true,
             Some("-h" | "--help") => line.help = true,
+            Some("--check-system") => line.check_system = true,
+            Some("--test-memory") => {
+                let only = args.get(1).filter(|_| args.len() == 2);
+                line.test_memory = Some(only.cloned().unwrap_or_default());
+            }
             Some(path) if !path.starts_with('-') => line.config_file = Some(path.to_string()),
             _ => {}
         }
-        if !line.version && !line.help {
+        if !line.version && !line.help && !line.check_system && line.test_memory.is_none() {
             let first = usize::from(line.config_file.is_some());
             line.read_options(args, first);
         }
@@ -104,6 +113,10 @@ mod tests {
     fn help_and_version() {
         assert!(parse(&["--version"]).version);
         assert!(parse(&["-h"]).help);
+        assert!(parse(&["--check-system"]).check_system);
+        assert_eq!(parse(&["--test-memory", "64"]).test_memory.as_deref(), Some("64"));
+        assert_eq!(parse(&["--test-memory"]).test_memory.as_deref(), Some(""));
+        assert_eq!(parse(&["--test-memory", "1", "2"]).test_memory.as_deref(), Some(""));
         assert!(parse(&["-"]).from_stdin);
         assert_eq!(parse(&[]), CommandLine::default());
     }

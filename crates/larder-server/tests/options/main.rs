@@ -200,7 +200,7 @@ fn command_line(server: &Server) -> String {
 #[test]
 fn the_title_of_the_process() {
     let server = Server::larder(&["--proc-title-template", "{title} [{port}] {server-mode}"]);
-    assert_eq!(command_line(&server), format!("larder-server [{}]", server.port()));
+    assert_eq!(command_line(&server), format!("{} [{}]", larder(), server.port()));
     let mut client = server.client();
     let template =
         "{listen-addr} and so on, longer than all arguments together would leave room for it to be in memory";
@@ -208,6 +208,45 @@ fn the_title_of_the_process() {
     assert!(command_line(&server).ends_with("leave room for it to be in memory"));
     let server = Server::larder(&["--set-proc-title", "no"]);
     assert!(command_line(&server).contains("--set-proc-title"));
+}
+
+/// The title begins with the name under which the server was started, as Valkey's: probes look for it.
+#[test]
+fn the_title_has_the_name_of_the_program() {
+    let dir = larder_testkit::temp_dir();
+    let name = dir.join("valkey-server");
+    std::os::unix::fs::symlink(larder(), &name).unwrap();
+    let server = Server::start(&[&name.to_string_lossy()], &["--bind", "127.0.0.1"]);
+    assert_eq!(command_line(&server), format!("{} 127.0.0.1:{}", name.display(), server.port()));
+    fs::remove_dir_all(dir).unwrap();
+}
+
+/// `--check-system` names what Valkey checks, and exits with 1 if something is wrong; `--test-memory` takes a number of megabytes.
+#[test]
+fn the_system_and_the_memory_are_tested() {
+    let run = |kind: Kind, args: &[&str]| {
+        let output = Command::new(kind.program()).args(args).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let checks = |text: &str| {
+        let names = text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]..."));
+        names.map(|(name, verdict)| (name.to_owned(), verdict.to_owned())).collect::<Vec<_>>()
+    };
+    let [(code, ours), (_, theirs)] = [Kind::Larder, Kind::Valkey].map(|kind| run(kind, &["--check-system"]));
+    let (ours, theirs) = (checks(&ours), checks(&theirs));
+    assert_eq!(
+        ours.iter().map(|check| &check.0).collect::<Vec<_>>(),
+        theirs.iter().map(|check| &check.0).collect::<Vec<_>>()
+    );
+    let is_fine = ours.iter().all(|(_, verdict)| verdict != "WARNING:");
+    assert_eq!(code, Some(i32::from(!is_fine)), "{ours:?}");
+    for (args, expected) in [(&["--test-memory", "1"][..], 0), (&["--test-memory"], 1)] {
+        let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| run(kind, args));
+        assert_eq!((ours.0, theirs.0), (Some(expected), Some(expected)), "{args:?}");
+        let passed = |text: &str| text.contains("Your memory passed this test.");
+        assert_eq!((passed(&ours.1), passed(&theirs.1)), (expected == 0, expected == 0), "{args:?}");
+    }
+    assert_eq!(run(Kind::Larder, &["--test-memory", "much"]).0, Some(1));
 }
 
 #[test]

@@ -15,7 +15,10 @@ larder-server \\- in-memory data store that speaks the Redis protocol
 .RB [ \\- ]
 .br
 .B larder-server
-.BR \\-v | \\-\\-version | \\-h | \\-\\-help
+.BR \\-v | \\-\\-version | \\-h | \\-\\-help | \\-\\-check\\-system
+.br
+.B larder-server \\-\\-test\\-memory
+.I MEGABYTES
 .SH DESCRIPTION
 .B larder-server
 keeps strings, lists, hashes, sets, sorted sets and streams in memory and serves them over TCP, TLS and unix sockets. Clients,
@@ -40,6 +43,12 @@ prints the version.
 .TP
 .BR \\-h ,\\  \\-\\-help
 prints a summary.
+.TP
+.B \\-\\-check\\-system
+looks for settings of the system that slow the server down or end it. Exits with 1 if there is one.
+.TP
+.BI \\-\\-test\\-memory\\  MEGABYTES
+writes patterns into this much memory and reads them back. Exits with 1 if they have changed.
 ";
 
 const SERVER_END: &str = "\
