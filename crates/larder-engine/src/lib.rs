@@ -79,6 +79,7 @@ pub use larder_lua::STACK_BYTES_MIN;
 pub use ledger::{NoShards, assert_no_shard_is_held};
 pub use local::{LocalWorker, Permit, Ran, is_about_connection};
 pub use maintenance::cron::Cron;
+pub use maintenance::export_link::ExportLink;
 pub use maintenance::slot_keys::SlotKeys;
 pub use metrics::Census;
 pub use panic_on_demand::panic_if_armed;

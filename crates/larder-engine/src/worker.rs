@@ -173,6 +173,7 @@ impl Worker {
     pub fn note_received(&self, session: &Session, bytes: usize) {
         self.stats().net_in.add(bytes as u64);
         session.shared.add_net_in(bytes);
+        session.shared.last_active_ms.store(self.state.clock.wall_ms(), Relaxed);
         if session.import.is_some() {
             self.engine.cluster.migrations.bytes_in.fetch_add(bytes as u64, Relaxed);
         }
@@ -461,5 +462,6 @@ fn end_wait(session: &mut Session) -> Option<Arc<Waiter>> {
     session.shared.set_flag(client_flags::BLOCKED, false);
     *session.shared.waiter.lock() = None;
     *session.shared.suspended.lock() = None;
+    session.shared.args_bytes.store(0, Relaxed);
     Some(waiter)
 }

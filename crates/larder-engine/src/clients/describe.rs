@@ -25,6 +25,8 @@ pub(crate) fn flag_letters(client: &ClientShared) -> String {
         (client.has(client_flags::NO_EVICT), 'e'),
         (client.has(client_flags::NO_TOUCH), 'T'),
         (client.has(client_flags::IMPORT_SOURCE), 'I'),
+        (client.has(client_flags::SLOT_IMPORT), 'i'),
+        (client.has(client_flags::SLOT_EXPORT), 'E'),
     ];
     let set: String = letters.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| *letter).collect();
     if set.is_empty() { "N".to_owned() } else { set }
@@ -38,8 +40,7 @@ pub(crate) fn capability_letters(client: &ClientShared) -> &'static str {
 /// One line of CLIENT LIST. `stream_bytes` of the stream wait for the client, if it is a replica.
 pub(crate) fn describe(client: &ClientShared, now_ms: u64, stream_bytes: u64) -> Vec<u8> {
     let names = client.names.lock().clone();
-    // Nothing is refused to the primary.
-    let user = if client.has(client_flags::PRIMARY) { &b"(superuser)"[..] } else { name_of_user(&names) };
+    let user = if client.is_outgoing() { &b"(superuser)"[..] } else { name_of_user(&names) };
     describe_with(client, now_ms, stream_bytes, &names, user)
 }
 
@@ -69,7 +70,7 @@ fn describe_with(
             .into_bytes();
     line.extend_from_slice(&names.name);
     let numbers = format!(
-        " age={} idle={} flags={} capa={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
+        " age={} idle={} flags={} capa={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem={} \
          multi-mem={multi_bytes} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=",
         now_ms.saturating_sub(client.created_ms) / 1000,
         now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000,
@@ -82,6 +83,7 @@ fn describe_with(
         client.multi.load(Relaxed),
         client.watched(),
         query_cap.saturating_sub(query_len),
+        client.args_bytes.load(Relaxed),
         client.output_chain.load(Relaxed) + stream_bytes.div_ceil(BLOCK_BYTES as u64),
         if output > 0 { "rw" } else { "r" },
         last_command(client),

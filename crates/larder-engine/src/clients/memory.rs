@@ -18,22 +18,28 @@ impl ClientShared {
             &self.subscription_bytes,
             &self.tracking_bytes,
             &self.watched_bytes,
+            &self.args_bytes,
         ];
         let waiting: u64 = parts.into_iter().map(|part| part.load(Relaxed)).sum();
         IDLE_BYTES + waiting + u64::from(self.multi_bytes.load(Relaxed))
     }
 
-    /// What of it `maxmemory-clients` limits: nothing of a replica, nor of the link to the primary.
+    /// What of it `maxmemory-clients` limits: nothing of a replica, nor of connections that this server has opened.
     pub(crate) fn limited_memory(&self) -> u64 {
-        let is_link = [client_flags::REPLICA, client_flags::PRIMARY].into_iter().any(|flag| self.has(flag));
-        if is_link { 0 } else { self.memory() }
+        if self.has(client_flags::REPLICA) || self.is_outgoing() { 0 } else { self.memory() }
+    }
+
+    /// Whether this server has opened the connection, to its primary or to the target of slots.
+    pub(crate) fn is_outgoing(&self) -> bool {
+        self.has(client_flags::PRIMARY) || self.has(client_flags::SLOT_EXPORT)
     }
 
     /// Whether it came a moment ago, and has sent no command yet.
     pub(crate) fn has_just_come(&self, now_ms: u64) -> bool {
-        let is_idle =
-            [&self.commands, &self.query_len, &self.output_bytes].iter().all(|n| n.load(Relaxed) == 0);
-        is_idle && now_ms.saturating_sub(self.created_ms) < ARRIVAL_MS
+        let is_empty = [&self.query_len, &self.output_bytes].iter().all(|n| n.load(Relaxed) == 0);
+        is_empty
+            && self.last_command.load(Relaxed) == 0
+            && now_ms.saturating_sub(self.created_ms) < ARRIVAL_MS
     }
 
     pub(crate) fn may_be_evicted(&self) -> bool {

@@ -44,6 +44,11 @@ impl Queue {
         self.commands.push((found, args));
     }
 
+    /// Forgets the commands: EXEC will refuse.
+    pub(crate) fn poison(&mut self) {
+        *self = Queue { poisoned: true, ..Queue::default() };
+    }
+
     /// The flags that any command has.
     pub(crate) fn flags(&self) -> u32 {
         self.flags

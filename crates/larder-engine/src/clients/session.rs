@@ -92,6 +92,10 @@ pub mod client_flags {
     pub const CAPA_REDIRECT: u32 = 1 << 13;
     /// `r`: reads from a replica of the cluster.
     pub const READS_REPLICA: u32 = 1 << 16;
+    /// `i`: the source of slots that come to this node.
+    pub const SLOT_IMPORT: u32 = 1 << 17;
+    /// `E`: the target of slots that go from this node.
+    pub const SLOT_EXPORT: u32 = 1 << 18;
 }
 
 /// The part of a connection that other threads may look at. Only the worker that owns the connection writes the
@@ -112,17 +116,17 @@ pub struct ClientShared {
     pub(crate) viewer: Viewer,
     /// When it connected, in ms of the wall clock.
     pub created_ms: u64,
-    /// When it last sent a command, in ms of the wall clock.
+    /// When it last sent something, or was sent something, in ms of the wall clock.
     pub last_active_ms: AtomicU64,
     /// Bits of `client_flags`.
     pub flags: AtomicU32,
     /// The selected database.
     pub db: AtomicU32,
-    /// Id of the last command, plus one; 0 when there was none.
+    /// Id of the last command, refused or not, plus one; 0 when there was none, or no such command.
     pub last_command: AtomicU16,
     /// 2 or 3.
     pub resp: AtomicU16,
-    /// Queued commands of the transaction; -1 outside one.
+    /// Queued commands of the transaction; -1 before the first MULTI or WATCH.
     pub multi: AtomicI32,
     /// Number of watched keys.
     pub watching: AtomicU32,
@@ -130,6 +134,8 @@ pub struct ClientShared {
     pub touched: Mutex<Option<Arc<Touched>>>,
     /// Bytes held by the queue of the transaction.
     pub multi_bytes: AtomicU32,
+    /// Bytes of the arguments of the command that it waits in.
+    pub(crate) args_bytes: AtomicU64,
     /// Number of channels subscribed to.
     pub channels: AtomicU32,
     /// Number of patterns subscribed to.
@@ -158,7 +164,7 @@ pub struct ClientShared {
     pub net_in: AtomicU64,
     /// Bytes sent or waiting.
     pub net_out: AtomicU64,
-    /// Commands executed.
+    /// Commands executed to their end, those of transactions and scripts among them.
     pub commands: AtomicU64,
     /// Whether the connection is to be closed, as a [`Closing`].
     closing: AtomicU8,
@@ -230,6 +236,7 @@ impl ClientShared {
             watching: AtomicU32::new(0),
             touched: Mutex::default(),
             multi_bytes: AtomicU32::new(0),
+            args_bytes: AtomicU64::new(0),
             channels: AtomicU32::new(0),
             patterns: AtomicU32::new(0),
             shard_channels: AtomicU32::new(0),
@@ -369,6 +376,8 @@ pub struct Session {
     pub(crate) replica_info: Option<Box<ReplicaInfo>>,
     /// The replica that it is.
     pub(crate) replica: Option<Arc<Replica>>,
+    /// It has called MONITOR.
+    pub(crate) is_monitor: bool,
     /// What it executes has been decided elsewhere: it comes from an append-only file, a primary, the
     /// source of a slot migration, or the bus of the cluster. Nothing is refused.
     pub(crate) replays: bool,
@@ -420,6 +429,7 @@ impl Session {
             written: Ends::NO_EFFECT,
             replica_info: None,
             replica: None,
+            is_monitor: false,
             import: None,
             is_silent: false,
             speaks_to_source: false,
@@ -515,7 +525,7 @@ impl Session {
 
     /// The class that output limits go by.
     pub fn class(&self) -> ClientClass {
-        if self.replica.is_some() || self.shared.has(client_flags::MONITOR) {
+        if self.replica.is_some() {
             ClientClass::Replica
         } else if self.subscribes {
             ClientClass::PubSub
@@ -526,10 +536,7 @@ impl Session {
 
     /// Whether the idle timeout passes it by.
     pub fn exempt_from_timeout(&self) -> bool {
-        self.is_blocked()
-            || self.subscribes
-            || self.replica.is_some()
-            || self.shared.has(client_flags::MONITOR)
+        self.is_blocked() || self.subscribes || self.replica.is_some() || self.is_monitor
     }
 
     /// Whether only commands about subscriptions are allowed: messages could be mistaken for the replies of others.

@@ -31,6 +31,7 @@ pub(super) fn check(
         && session.authenticated
         && !session.only_listens()
         && !session.follows_redirects
+        && !session.is_monitor
         && (!engine.gate.is_shut() || is_plainly_here(engine, worker, found, args));
     if is_plain { Ok(()) } else { check_closely(engine, worker, session, found, args, free) }
 }
@@ -96,6 +97,10 @@ fn check_closely(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             found.full_name()
         )));
+    }
+    const TOUCHES_KEYS: u32 = flags::READONLY | flags::WRITE | flags::MAY_REPLICATE;
+    if session.is_monitor && flags_of(&engine.scripts, command, args) & TOUCHES_KEYS != 0 {
+        return Err(CommandError::Fixed("ERR Replica can't interact with the keyspace"));
     }
     Ok(())
 }

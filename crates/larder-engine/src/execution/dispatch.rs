@@ -254,6 +254,7 @@ fn refuse(
     out: &mut Vec<u8>,
 ) -> Flow {
     let Refusal::Error { error, found } = refusal else { return Flow::CloseNow };
+    session.shared.last_command.store(found.map_or(0, |found| found.id + 1), Relaxed);
     transaction::poison(session);
     if session.replays {
         super::replay::note_failure(engine, session, *found, error);
@@ -443,7 +444,6 @@ fn run(
         engine.host.flushed(NoShards::of_command());
     }
     if matches!(flow, Flow::Apart | Flow::Long) {
-        uncount(session);
         return flow;
     }
     if let Some(counted) = counted {
@@ -571,6 +571,7 @@ fn suspend(context: &mut Context<'_>, args: &Args<'_>, took_ns: u64) {
         && context.session.tracking.as_ref().is_some_and(|tracking| tracking.remembers());
     let suspended = Arc::new(Suspended { found: context.found, args: args.to_owned(), took_ns, tracks });
     let session = &mut *context.session;
+    session.shared.args_bytes.store(args.iter().map(<[u8]>::len).sum::<usize>() as u64, Relaxed);
     *session.shared.suspended.lock() = Some(Arc::clone(&suspended));
     session.suspended = Some(suspended);
     session.mutes_wait = matches!(session.reply_mode, ReplyMode::Off | ReplyMode::Skip);
@@ -620,6 +621,7 @@ fn record(
     took_ns: u64,
     outcome: Outcome,
 ) {
+    session.shared.commands.store(session.shared.commands.load(Relaxed) + 1, Relaxed);
     let command = &worker.stats.commands[usize::from(found.id)];
     command.record(took_ns, engine.config.hot.latency_tracking.load(Relaxed));
     match outcome {
@@ -630,16 +632,9 @@ fn record(
     Executed { engine, worker, session, command: found.command, args: *args }.consider_time(took_ns);
 }
 
-/// A client's command is executed once more.
-#[cold]
-fn uncount(session: &Session) {
-    session.shared.commands.store(session.shared.commands.load(Relaxed).saturating_sub(1), Relaxed);
-}
-
 /// Notes that a client's command is executed now.
 pub(crate) fn note(session: &Session, worker: &WorkerState, found: Found) {
     let shared = &session.shared;
     shared.last_active_ms.store(worker.clock.wall_ms(), Relaxed);
     shared.last_command.store(found.id + 1, Relaxed);
-    shared.commands.store(shared.commands.load(Relaxed) + 1, Relaxed);
 }

@@ -17,11 +17,16 @@ pub(crate) fn queues(session: &Session, found: Found) -> bool {
     session.multi.is_some() && (found.parent.is_some() || !is_own(found))
 }
 
-/// Puts a command into the queue, of which these flags hold as it is called. `databases`: how many there are.
+/// Puts a command into the queue, of which these flags hold as it is called. One that will not be executed is not kept. `databases`:
+/// how many there are.
 pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, flags: u32, databases: usize) {
-    let is_touched = session.watched.first().is_some_and(|watched| watched.touched.is_set());
+    session.shared.last_command.store(found.id + 1, Relaxed);
+    let is_in_vain = session.watched.first().is_some_and(|watched| watched.touched.is_set());
     let Some(queue) = &mut session.multi else { return };
-    if found.command.name == "select" && !queue.poisoned && !is_touched {
+    if queue.poisoned || is_in_vain {
+        return;
+    }
+    if found.command.name == "select" {
         let db = args.get(1).and_then(number::parse_i64).and_then(|db| usize::try_from(db).ok());
         queue.db = db.filter(|&db| db < databases).or(queue.db);
     }
@@ -30,11 +35,12 @@ pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, flags: 
     session.shared.multi_bytes.store(queue.bytes.min(u32::MAX as usize) as u32, Relaxed);
 }
 
-/// A command was refused while queueing.
+/// A command was refused while queueing: none of the transaction will be executed.
 pub(crate) fn poison(session: &mut Session) {
     if let Some(queue) = &mut session.multi {
-        queue.poisoned = true;
-        queue.db = None;
+        queue.poison();
+        session.shared.multi.store(0, Relaxed);
+        session.shared.multi_bytes.store(0, Relaxed);
     }
 }
 
@@ -48,7 +54,7 @@ pub(crate) fn start(session: &mut Session) {
 /// Ends a transaction and returns its queue.
 pub(crate) fn end(session: &mut Session) -> Option<Box<Queue>> {
     let queue = session.multi.take();
-    session.shared.multi.store(-1, Relaxed);
+    session.shared.multi.fetch_min(0, Relaxed);
     session.shared.multi_bytes.store(0, Relaxed);
     session.shared.set_flag(client_flags::MULTI, false);
     queue

@@ -6,6 +6,7 @@ pub(crate) mod background;
 pub(crate) mod client_eviction;
 mod cluster;
 pub(crate) mod cron;
+pub(crate) mod export_link;
 mod own_deadlines;
 mod replication;
 pub(crate) mod slot_keys;

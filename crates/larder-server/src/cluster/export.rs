@@ -12,8 +12,8 @@ use super::target::{self, Unreachable};
 use crate::shared::Shared;
 use crate::tls::NodeStream;
 use larder_engine::{
-    ClientClass, Engine, ExportError, MayWait, Migration, MigrationState, SlotExport, spawn_background,
-    wall_ms,
+    ClientClass, Engine, ExportError, ExportLink, MayWait, Migration, MigrationState, SlotExport,
+    spawn_background, wall_ms,
 };
 use larder_persist::Pace;
 use larder_resp::{Limits, Parsed, Parser};
@@ -130,6 +130,7 @@ struct Export<'e> {
     may_wait: &'e MayWait,
     pace: Pace<'e>,
     stream: NodeStream,
+    link: ExportLink,
     /// What is read of the keys, once that has begun.
     slots: Option<SlotExport>,
     /// Since when more waits for the target than the soft limit.
@@ -154,6 +155,7 @@ impl<'e> Export<'e> {
         may_wait: &'e MayWait,
     ) -> Result<Export<'e>, Ended> {
         let stream = target::dial(shared, engine, job)?;
+        let link = ExportLink::new(engine, target::describe(engine, &stream));
         Ok(Export {
             shared,
             engine,
@@ -161,6 +163,7 @@ impl<'e> Export<'e> {
             may_wait,
             pace: Pace::of(engine),
             stream,
+            link,
             slots: None,
             soft_since_ms: None,
             out: Vec::new(),
@@ -378,6 +381,9 @@ impl<'e> Export<'e> {
 
     /// Whether it may go on.
     fn check(&self) -> Result<(), Ended> {
+        if self.link.is_killed() {
+            return Err(Ended::failed(TARGET_LOST));
+        }
         if self.shared.is_stopping() || !self.job.state().is_under_way() {
             return Err(Ended::Cancelled);
         }
@@ -462,6 +468,7 @@ impl<'e> Export<'e> {
                 Ok(0) => return Err(Ended::failed(TARGET_LOST)),
                 Ok(count) => {
                     sent += count;
+                    self.link.note_sent(count);
                     self.engine.migrations().bytes_out.fetch_add(count as u64, Relaxed);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -499,7 +506,10 @@ impl<'e> Export<'e> {
         loop {
             match self.stream.read(&mut piece) {
                 Ok(0) => return Err(Ended::failed(TARGET_LOST)),
-                Ok(count) => self.input.extend_from_slice(&piece[..count]),
+                Ok(count) => {
+                    self.link.note_received(count);
+                    self.input.extend_from_slice(&piece[..count]);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => return Err(Ended::failed(TARGET_LOST)),

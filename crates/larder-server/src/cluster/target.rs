@@ -2,11 +2,12 @@
 
 use crate::shared::Shared;
 use crate::tls::{Fault, NodeStream};
-use larder_engine::{Engine, Migration};
+use larder_engine::{ConnInfo, ConnKind, Engine, Migration};
 use larder_link::dial;
 use mio::net::TcpStream;
 use socket2::Protocol;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -67,6 +68,19 @@ pub fn dial(shared: &Shared, engine: &Engine, job: &Migration) -> Result<NodeStr
         None => NodeStream::plain(socket),
         Some(config) => NodeStream::dialled(socket, config, address.ip())?,
     })
+}
+
+/// The connection as CLIENT LIST shows it.
+pub fn describe(engine: &Engine, stream: &NodeStream) -> ConnInfo {
+    let text = |address: io::Result<SocketAddr>| address.map_or_else(|_| String::new(), |a| a.to_string());
+    let socket = stream.socket();
+    ConnInfo {
+        id: engine.next_client_id(),
+        addr: text(socket.peer_addr()),
+        laddr: text(socket.local_addr()),
+        fd: socket.as_raw_fd(),
+        kind: ConnKind::Tcp,
+    }
 }
 
 fn address_of(engine: &Engine, job: &Migration, uses_tls: bool) -> Result<SocketAddr, Unreachable> {

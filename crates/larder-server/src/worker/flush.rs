@@ -68,15 +68,15 @@ impl EventLoop {
             self.worker.stats().writes.add(1);
             self.worker.stats().net_out.add(flushed.bytes as u64);
             connection.session.shared().add_net_out(flushed.bytes);
+            if flushed.bytes > 0 {
+                connection.session.shared().last_active_ms.store(self.worker.wall_ms(), Relaxed);
+            }
             if connection.output.is_empty() {
                 self.sent_all(connection);
                 if connection.flags.joins {
                     self.join_sync(connection)?;
                 }
                 return if connection.ends() { Err(Hangup) } else { Ok(()) };
-            }
-            if flushed.bytes > 0 {
-                Self::touch(connection);
             }
         }
         if connection.ends() && connection.session.shared().closes_now() {

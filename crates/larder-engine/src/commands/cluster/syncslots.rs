@@ -5,7 +5,7 @@
 
 use super::migrations::{PRIMARIES_ONLY, begin, check_closed, parse_ranges};
 use super::{map, needs_cluster};
-use crate::clients::session::ReplyMode;
+use crate::clients::session::{ReplyMode, client_flags};
 use crate::cluster::ForBus;
 use crate::cluster::migration::{Migration, MigrationState, Operation};
 use crate::context::Context;
@@ -206,6 +206,7 @@ fn establish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let session = &mut context.session;
     (session.import, session.replays, session.reply_mode) = (Some(job), true, ReplyMode::Import);
     session.speaks_to_source = true;
+    session.shared.set_flag(client_flags::SLOT_IMPORT, true);
     context.reply.ok();
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! CLIENT: what a connection is called, how it is answered, and the list of all connections.
 
 use super::kill::Filter;
-use crate::clients::session::{ReplyMode, client_flags};
+use crate::clients::session::{ClientShared, ReplyMode, client_flags};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::text::word::is_word;
@@ -135,9 +135,9 @@ pub(super) fn capa(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-pub(super) fn info(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let mut text = context.engine.describe(&context.session.shared, context.now_ms());
-    text.push(b'\n');
+pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut text = Vec::new();
+    describe(context, &mut text, &context.session.shared, args);
     context.reply.verbatim("txt", &text);
     Ok(())
 }
@@ -148,12 +148,20 @@ pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut text = Vec::new();
     for client in context.engine.clients.snapshot() {
         if filter.accepts(&client, context.session.id(), now) {
-            text.extend_from_slice(&context.engine.describe(&client, now));
-            text.push(b'\n');
+            describe(context, &mut text, &client, args);
         }
     }
     context.reply.verbatim("txt", &text);
     Ok(())
+}
+
+/// Appends the line of a client. The one that asks holds the arguments of its own command.
+fn describe(context: &Context<'_>, text: &mut Vec<u8>, client: &ClientShared, args: Args<'_>) {
+    let own = (client.id == context.session.id()).then(|| args.iter().map(<[u8]>::len).sum::<usize>());
+    client.args_bytes.fetch_add(own.unwrap_or(0) as u64, Relaxed);
+    text.extend_from_slice(&context.engine.describe(client, context.now_ms()));
+    client.args_bytes.fetch_sub(own.unwrap_or(0) as u64, Relaxed);
+    text.push(b'\n');
 }
 
 pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

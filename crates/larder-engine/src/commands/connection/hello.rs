@@ -180,6 +180,7 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     crate::commands::pubsub::forget(context.engine, context.session);
     crate::clients::tracking::turn_off(&context.engine.trackers, context.session);
     context.engine.clients.set_monitor(&context.session.shared, false);
+    context.session.is_monitor = false;
     context.select(0);
     set_protocol(context, Protocol::Resp2);
     let session = &mut *context.session;

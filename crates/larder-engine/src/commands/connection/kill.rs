@@ -208,9 +208,11 @@ fn quoted(text: &str, value: &[u8]) -> CommandError {
     CommandError::Text([text.as_bytes(), value, b"'"].concat())
 }
 
-/// The type that CLIENT KILL and LIST mean. Monitors count as replicas, as they do for output limits.
+/// The type that CLIENT KILL and LIST mean. Connections of slot migrations have none that a client can name.
 fn type_of(client: &ClientShared) -> &'static str {
-    if client.has(client_flags::MONITOR) || client.has(client_flags::REPLICA) {
+    if client.has(client_flags::SLOT_IMPORT) || client.has(client_flags::SLOT_EXPORT) {
+        "slot-migration"
+    } else if client.has(client_flags::REPLICA) {
         "replica"
     } else if client.has(client_flags::PRIMARY) {
         "master"
@@ -227,7 +229,7 @@ impl Criterion {
         match self {
             Criterion::Id(ids) => ids.contains(&client.id),
             Criterion::Type(kind) => *kind == type_of(client),
-            Criterion::User(_) if client.has(client_flags::PRIMARY) => false,
+            Criterion::User(_) if client.is_outgoing() => false,
             Criterion::User(user) => {
                 client.names.lock().user.as_ref().map_or(acl::DEFAULT, |user| user.name()) == user
             }

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// PSYNC id offset: the stream from there on if the backlog has it, or else a snapshot.
 pub(super) fn psync(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    if context.session.replica.is_some() {
+    if context.session.replica.is_some() || context.session.is_monitor {
         return Ok(());
     }
     if args.get(3).is_some_and(|word| is_word(word, "failover")) {
@@ -54,7 +54,7 @@ pub(super) fn psync(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 /// SYNC: a snapshot, and then the stream.
 pub(super) fn sync(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    if context.session.replica.is_some() {
+    if context.session.replica.is_some() || context.session.is_monitor {
         return Ok(());
     }
     check_can_serve(context)?;

@@ -24,6 +24,10 @@ pub(super) fn monitor(context: &mut Context<'_>, _args: Args<'_>) -> CommandResu
     if context.in_exec {
         return Err(CommandError::Fixed("ERR MONITOR isn't allowed for DENY BLOCKING client"));
     }
+    if context.session.is_monitor || context.session.replica.is_some() {
+        return Ok(());
+    }
+    context.session.is_monitor = true;
     context.engine.clients.set_monitor(&context.session.shared, true);
     context.reply.ok();
     Ok(())

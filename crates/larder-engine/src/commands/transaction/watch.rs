@@ -19,6 +19,7 @@ pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     }
     let session = &context.session;
     session.shared.watching.store(session.watched.len() as u32, Relaxed);
+    session.shared.multi.fetch_max(0, Relaxed);
     context.reply.ok();
     Ok(())
 }
