@@ -524,7 +524,11 @@ pub(crate) fn call(context: &mut Context<'_>, args: &Args<'_>) -> bool {
         context.worker.stats.misses.put_back(misses);
         return false;
     }
-    if context.session.tracking.is_some() && context.found.command.has(flags::READONLY) {
+    // A script has read what its commands have read, whatever keys it declares.
+    if context.session.tracking.is_some()
+        && context.found.command.has(flags::READONLY)
+        && context.found.command.scope != Scope::Script
+    {
         super::tracking::remember(context, *args);
     }
     // What EXEC runs has been noted by itself.

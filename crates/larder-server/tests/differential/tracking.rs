@@ -315,3 +315,19 @@ fn what_expires() {
         &[],
     );
 }
+
+/// A script has read what its commands have read: not what it declares, nor what it was refused.
+#[test]
+fn keys_of_scripts_that_read() {
+    for script in [
+        "FCALL_RO nosuch 1 k",
+        "EVALSHA_RO aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1 k",
+        r#"EVAL_RO "return 1" 1 k"#,
+        r#"EVAL_RO "return (" 1 k"#,
+        r#"EVAL_RO "return redis.call('get', KEYS[1])" 1 k"#,
+        r#"EVAL_RO "return redis.call('get', 'k')" 0"#,
+        r#"EVAL "return redis.call('get', KEYS[1])" 1 k"#,
+    ] {
+        play(&format!("a3> CLIENT TRACKING ON\na3> {script}\nw> SET k 1\nw> SET k 2"), &[]);
+    }
+}
