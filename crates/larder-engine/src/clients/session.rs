@@ -365,6 +365,8 @@ pub struct Session {
     pub(crate) suspended: Option<Arc<Suspended>>,
     /// Whether the reply to that command is not sent, because of CLIENT REPLY.
     pub(crate) mutes_wait: bool,
+    /// Whether EXEC has left only confirmations of subscriptions in its reply, which CLIENT REPLY does not silence.
+    pub(crate) only_confirms: bool,
     /// Whether the connection has subscriptions.
     pub(crate) subscribes: bool,
     pub(crate) tracking: Option<Box<Tracking>>,
@@ -423,6 +425,7 @@ impl Session {
             waiter: None,
             suspended: None,
             mutes_wait: false,
+            only_confirms: false,
             subscribes: false,
             tracking: None,
             has_left: false,

@@ -151,7 +151,7 @@ fn is_for_listeners(found: Found) -> bool {
 }
 
 /// Whether the command answers with confirmations of subscriptions, which CLIENT REPLY does not silence.
-pub(super) fn confirms(command: &Command) -> bool {
+pub(crate) fn confirms(command: &Command) -> bool {
     command.has(flags::PUBSUB | flags::NOSCRIPT)
 }
 

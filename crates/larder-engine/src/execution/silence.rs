@@ -19,15 +19,22 @@ pub(super) fn silence(
         ReplyMode::On => {}
         ReplyMode::Import => silence_import(engine, worker, session, mark, out),
         ReplyMode::Replica => forbid_reply(engine, worker, session, mark, out),
-        ReplyMode::Off => out.truncate(mark),
+        ReplyMode::Off => truncate(session, mark, out),
         ReplyMode::SkipNext => {
             out.truncate(mark);
             session.reply_mode = ReplyMode::Skip;
         }
         ReplyMode::Skip => {
-            out.truncate(mark);
+            truncate(session, mark, out);
             session.reply_mode = ReplyMode::On;
         }
+    }
+}
+
+/// Removes a reply, unless confirmations of subscriptions are all that it has.
+fn truncate(session: &mut Session, mark: usize, out: &mut Vec<u8>) {
+    if !std::mem::take(&mut session.only_confirms) {
+        out.truncate(mark);
     }
 }
 

@@ -83,3 +83,42 @@ fn commands_that_other_threads_answer_keep_silent() {
         }
     }
 }
+
+/// What a connection receives for these commands, which it sends at once.
+fn all_bytes(server: &Server, protocol: &str, lines: &[&str]) -> String {
+    let mut client = server.client();
+    client.ask(&format!("HELLO {protocol}"));
+    let lines: Vec<_> = lines.iter().map(|line| words(line)).collect();
+    client.send_all(&lines.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    String::from_utf8_lossy(&client.read_to_end().expect("the connection ends")).into_owned()
+}
+
+/// Confirmations of subscriptions are no replies, in a transaction neither; and RESET after SKIP is not answered.
+#[test]
+fn what_is_silent_and_what_is_not() {
+    const CASES: &[&[&str]] = &[
+        &["CLIENT REPLY OFF", "MULTI", "SUBSCRIBE c d", "GET k", "EXEC", "CLIENT REPLY ON", "QUIT"],
+        &["CLIENT REPLY OFF", "MULTI", "SUBSCRIBE c", "UNSUBSCRIBE c", "PSUBSCRIBE p*", "EXEC", "QUIT"],
+        &["CLIENT REPLY OFF", "MULTI", "SET k v", "SSUBSCRIBE s", "EXEC", "CLIENT REPLY ON", "PING", "QUIT"],
+        &["CLIENT REPLY OFF", "MULTI", "SET k v", "GET k", "EXEC", "CLIENT REPLY ON", "PING", "QUIT"],
+        &["CLIENT REPLY OFF", "MULTI", "NOSUCH", "SUBSCRIBE c", "EXEC", "CLIENT REPLY ON", "PING", "QUIT"],
+        &["MULTI", "SUBSCRIBE c", "GET k", "EXEC", "PING", "QUIT"],
+        &["CLIENT REPLY SKIP", "RESET", "PING", "QUIT"],
+        &["CLIENT REPLY OFF", "RESET", "PING", "QUIT"],
+        &["CLIENT REPLY SKIP", "MULTI", "PING", "EXEC", "QUIT"],
+    ];
+    let table = |kind, own: &[&str]| -> Vec<String> {
+        let server = Server::of(kind, own);
+        let run = |protocol| CASES.iter().map(move |lines| (protocol, *lines));
+        let all = run("2").chain(run("3"));
+        all.map(|(protocol, lines)| format!("{protocol} {lines:?}: {}", all_bytes(&server, protocol, lines)))
+            .collect()
+    };
+    let wanted = table(Kind::Valkey, &[]);
+    for threads in ["1", "3"] {
+        let found = table(Kind::Larder, &["--threads", threads]);
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert_eq!(found, wanted, "{threads} threads");
+        }
+    }
+}

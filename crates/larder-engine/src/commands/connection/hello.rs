@@ -185,7 +185,9 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     set_protocol(context, Protocol::Resp2);
     let session = &mut *context.session;
     session.asking = false;
-    session.reply_mode = ReplyMode::On;
+    if session.reply_mode != ReplyMode::Skip {
+        session.reply_mode = ReplyMode::On;
+    }
     session.no_touch = false;
     let said = client_flags::NO_EVICT
         | client_flags::NO_TOUCH

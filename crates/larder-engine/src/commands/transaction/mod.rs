@@ -7,10 +7,12 @@ pub(crate) use handlers::HANDLERS;
 
 use crate::acl::Origin;
 use crate::clients::queue::{self, Queue};
+use crate::clients::session::ReplyMode;
 use crate::command::keys;
 use crate::command::spec::flags;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::execution::checks::confirms;
 use crate::execution::command_log::Executed;
 use crate::execution::{authorization, dispatch, transaction};
 use larder_resp::Args;
@@ -53,7 +55,12 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let start = context.reply.mark();
     context.reply.array(queue.commands.len());
     let begun_ns = context.worker.clock.mono_ns();
-    run_all(context, &queue, start);
+    let confirmations = run_all(context, &queue, start);
+    if !confirmations.is_empty() {
+        context.reply.truncate(start);
+        context.reply.raw(&confirmations);
+        context.session.only_confirms = true;
+    }
     let took_ns = context.worker.clock.mono_ns() - begun_ns;
     context.session.transactions.note(Duration::from_nanos(took_ns));
     Ok(())
@@ -80,8 +87,11 @@ fn estimate(context: &mut Context<'_>) -> u64 {
 }
 
 /// Executes the commands of a transaction, whose reply begins at `start`. As a reply, each of them counts with all that has been replied until then.
-fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
+/// Returns the confirmations of subscriptions if CLIENT REPLY silences everything else.
+fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) -> Vec<u8> {
     let exec = context.found;
+    let is_silenced = matches!(context.session.reply_mode, ReplyMode::Off | ReplyMode::Skip);
+    let mut confirmations = Vec::new();
     context.begin_lending_of(queue);
     context.in_exec = true;
     authorization::keep_rights(context.engine, context.session);
@@ -93,7 +103,10 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
         match allowed {
             Ok(()) => {
                 context.lock_for_queued(*found, args.as_args());
-                dispatch::call(context, &args.as_args());
+                let mark = context.reply.mark();
+                if dispatch::call(context, &args.as_args()) && is_silenced && confirms(found.command) {
+                    confirmations.extend_from_slice(context.reply.written_since(mark));
+                }
                 Executed::of(context, args.as_args()).consider_sent(context.reply.mark() - start);
                 context.end_call();
             }
@@ -105,4 +118,5 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
     context.session.keeps_rights = false;
     context.in_exec = false;
     context.found = exec;
+    confirmations
 }
