@@ -36,7 +36,7 @@ complete -c larder-server -l client-query-buffer-limit -x -d 'Unread bytes at wh
 complete -c larder-server -l proto-max-bulk-len -x -d 'Bytes of one argument, and of a string'
 complete -c larder-server -l maxmemory-clients -x -d 'Bytes that all clients together may use before the largest are closed'
 complete -c larder-server -l tracking-table-max-keys -x -d 'Keys that CLIENT TRACKING remembers'
-complete -c larder-server -l import-mode -xa 'yes no' -d 'Nothing expires by itself, and clients with CLIENT IMPORT-SOURCE ON see keys beyond their time'
+complete -c larder-server -l import-mode -xa 'yes no' -d 'Nothing expires by itself or is evicted, and clients with CLIENT IMPORT-SOURCE ON see keys beyond their time'
 complete -c larder-server -l extended-redis-compatibility -xa 'yes no' -d 'HELLO, LOLWUT and errors give Redis\'s name and version, and INFO has redis_mode'
 complete -c larder-server -l threads -x -d 'Threads that serve clients; the default is the number of cores'
 complete -c larder-server -l io-threads -x -d 'Threads that serve clients; the default is the number of cores'
