@@ -97,10 +97,18 @@ impl Denial {
 
     pub(crate) fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
         match self {
-            Denial::Command | Denial::Database(0) => found.full_name().into_bytes(),
+            Denial::Command => found.full_name().into_bytes(),
             Denial::Channel(at) | Denial::Database(at) | Denial::Key(at) => {
                 args.get(at).unwrap_or_default().to_vec()
             }
+        }
+    }
+
+    /// The same as ACL LOG names it.
+    pub(crate) fn logged_object(self, found: Found, args: Args<'_>) -> Vec<u8> {
+        match self {
+            Denial::Database(0) => found.full_name().into_bytes(),
+            _ => self.object(found, args),
         }
     }
 

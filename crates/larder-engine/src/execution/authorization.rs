@@ -64,7 +64,7 @@ pub(crate) fn check_restricted(
     // The commands of a transaction before this one may select another database.
     let db = session.multi.as_ref().and_then(|queue| queue.db).unwrap_or(session.db);
     decide(session.access.rights(), found, args, db, databases).inspect_err(|denial| {
-        let object = denial.object(found, args);
+        let object = denial.logged_object(found, args);
         let user = session.access.user().name();
         note(engine, &session.shared, denial.reason(), origin, &object, user);
     })
@@ -96,7 +96,7 @@ fn check_waiter_again(engine: &Engine, waiter: &Waiter) -> Result<(), WaiterRefu
     let suspended = client.suspended.lock().clone().ok_or(WaiterRefusal::Gone)?;
     let (found, args) = (suspended.found, suspended.args.as_args());
     decide(&user.rights(), found, args, waiter.db, engine.database_count()).map_err(|denial| {
-        let object = denial.object(found, args);
+        let object = denial.logged_object(found, args);
         note(engine, &client, denial.reason(), Origin::TopLevel, &object, user.name());
         WaiterRefusal::Denied(denial.refusal(user.name(), found))
     })
