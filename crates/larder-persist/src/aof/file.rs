@@ -5,6 +5,7 @@ use super::sink::Sink;
 use crate::temporary::Temporaries;
 use larder_engine::config::Config;
 use parking_lot::Mutex;
+use rustix::fs::Access;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -63,11 +64,10 @@ pub(super) fn whole_place(config: &Config, below: &Path) -> io::Result<Place> {
     Ok(Place { dir: std::path::absolute(&place.dir)?, ..place })
 }
 
-/// Tries whether files can be made where the log is to be.
-pub(super) fn try_place(place: &Place, temporaries: &Temporaries) -> io::Result<()> {
+/// Whether files can be made where the log is to be. None is made: a transaction that holds shards may ask.
+pub(super) fn try_place(place: &Place) -> io::Result<()> {
     fs::create_dir_all(&place.dir)?;
-    let probe = place.path(&format!("temp-probe-{}.aof", std::process::id()));
-    temporaries.write(&probe, |probe| fs::remove_file(probe))
+    Ok(rustix::fs::access(&place.dir, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 /// Opens a file to append to it. It is made if it is not there.

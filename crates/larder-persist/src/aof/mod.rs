@@ -89,7 +89,7 @@ impl AppendFile {
             ApplyError::AppendOnlyFile
         };
         state.place = whole_place(persist.config(), &persist.dir)
-            .and_then(|place| try_place(&place, &persist.temporaries).map(|()| place))
+            .and_then(|place| try_place(&place).map(|()| place))
             .map_err(|error| unusable(format!("Can't write to the directory of the AOF: {error}")))?;
         let manifest = Manifest::read(&state.place).map_err(|error| unusable(error.to_string()))?;
         state.manifest = manifest.unwrap_or_default();
