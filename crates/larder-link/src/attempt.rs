@@ -58,6 +58,11 @@ impl From<io::Error> for LinkError {
 
 /// A connection to the primary, plain or TLS. Threads share it by reference: one reads while another one writes.
 pub trait Wire: Send + Sync {
+    /// Waits until there is something to read: for as long as the read timeout says, after which it is an error. Where nobody waits for what
+    /// is read, `read` alone does.
+    fn wait(&self) -> io::Result<()> {
+        Ok(())
+    }
     /// Reads what has come, or waits for it: for as long as the read timeout says. `Ok(0)` is the end.
     fn read(&self, buf: &mut [u8]) -> io::Result<usize>;
     /// Sends everything, or fails.

@@ -155,7 +155,10 @@ impl Link {
             let come = match decoder.as_ref().is_some_and(Decoder::has_message) {
                 // Not all is expanded that has come.
                 true => Ok(None),
-                false => socket.read(&mut piece).map(Some),
+                false => socket.wait().and_then(|()| {
+                    engine.replication().reception.begin_read();
+                    socket.read(&mut piece).map(Some)
+                }),
             };
             match come {
                 Ok(Some(0)) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),

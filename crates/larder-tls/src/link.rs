@@ -192,6 +192,15 @@ impl Drop for PeerLink {
 }
 
 impl Wire for PeerLink {
+    fn wait(&self) -> io::Result<()> {
+        let patience = self.socket.read_timeout()?.unwrap_or(Duration::MAX);
+        let holds_data = self.tls.as_ref().is_some_and(|tls| tls.session.lock().holds_data());
+        match holds_data || wait_for_socket(&self.socket, false, patience) {
+            true => Ok(()),
+            false => Err(ErrorKind::WouldBlock.into()),
+        }
+    }
+
     fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         PeerLink::read(self, buf)
     }

@@ -16,6 +16,8 @@ pub struct Reception {
     /// Bytes that links have read, and those of them that have been dealt with: applied, or kept as a part of a command.
     read: AtomicU64,
     dealt_with: AtomicU64,
+    /// The link reads, or has read and not dealt with it.
+    reads: AtomicBool,
     waiting: AtomicUsize,
     turn: Mutex<()>,
     changed: Condvar,
@@ -34,6 +36,11 @@ impl Reception {
         self.follows.load(Ordering::Relaxed)
     }
 
+    /// The link is about to read what waits in its socket: from now on that is neither there nor counted, for a moment.
+    pub fn begin_read(&self) {
+        self.reads.store(true, Ordering::SeqCst);
+    }
+
     /// The link has read bytes.
     pub fn note_read(&self, bytes: u64) {
         self.read.fetch_add(bytes, Ordering::SeqCst);
@@ -41,6 +48,7 @@ impl Reception {
 
     /// All that was read is dealt with.
     pub fn note_dealt_with(&self) {
+        self.reads.store(false, Ordering::SeqCst);
         self.dealt_with.store(self.read.load(Ordering::Relaxed), Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             drop(self.turn.lock());
@@ -51,13 +59,17 @@ impl Reception {
     /// Whether nothing was read that is not dealt with.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.dealt_with.load(Ordering::SeqCst) >= self.read.load(Ordering::SeqCst)
+        !self.reads.load(Ordering::SeqCst)
+            && self.dealt_with.load(Ordering::SeqCst) >= self.read.load(Ordering::SeqCst)
     }
 
-    /// Waits until the bytes are dealt with that have been read, and the `unread` ones that wait in the socket. Returns false after `at_most`.
-    /// `unread` is asked again: bytes that are read while it answers are counted twice otherwise.
-    pub fn wait(&self, unread: impl Fn() -> u64, at_most: Duration) -> bool {
-        let until = crate::clock::instant() + at_most;
+    /// Waits until the bytes are dealt with that have been read, and the `unread` ones that wait in the socket. Returns false if they are
+    /// not after `behind`, though others are: the stream is longer than that. A link that has done nothing waits for a processor, and is waited for
+    /// `stuck` long. `unread` is asked again: bytes that are read while it answers are counted twice otherwise.
+    pub fn wait(&self, unread: impl Fn() -> u64, behind: Duration, stuck: Duration) -> bool {
+        let begun = crate::clock::instant();
+        let dealt_with = self.dealt_with.load(Ordering::SeqCst);
+        let mut until = begun + behind;
         let target = unread() + self.read.load(Ordering::SeqCst);
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let mut turn = self.turn.lock();
@@ -69,7 +81,11 @@ impl Reception {
                 break true;
             }
             if self.changed.wait_until(&mut turn, until).timed_out() {
-                break false;
+                let has_moved = self.dealt_with.load(Ordering::SeqCst) != dealt_with;
+                if has_moved || until >= begun + stuck {
+                    break false;
+                }
+                until = begun + stuck;
             }
         };
         drop(turn);
@@ -89,12 +105,12 @@ mod tests {
     fn waits_for_what_has_come_and_no_more() {
         let reception = Reception::default();
         reception.set_follows(true);
-        assert!(reception.is_idle() && reception.wait(|| 0, LONG));
+        assert!(reception.is_idle() && reception.wait(|| 0, LONG, LONG));
         reception.note_read(10);
-        assert!(!reception.is_idle() && !reception.wait(|| 0, SHORT));
-        assert!(!reception.wait(|| 5, SHORT));
+        assert!(!reception.is_idle() && !reception.wait(|| 0, SHORT, SHORT));
+        assert!(!reception.wait(|| 5, SHORT, SHORT));
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| reception.wait(|| 5, LONG));
+            let waiter = scope.spawn(|| reception.wait(|| 5, LONG, LONG));
             while reception.waiting.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
             }
@@ -108,6 +124,6 @@ mod tests {
         });
         reception.note_read(1);
         reception.set_follows(false);
-        assert!(reception.wait(|| 7, LONG), "the link has ended");
+        assert!(reception.wait(|| 7, LONG, LONG), "the link has ended");
     }
 }

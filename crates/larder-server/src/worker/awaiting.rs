@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 /// How long a reply waits for other workers at most.
 const AWAITED_MAX: Duration = Duration::from_millis(5);
-/// How long a client of a replica waits at most until what has come from the primary is applied.
-const CATCH_UP_MAX: Duration = Duration::from_millis(1);
+/// How long a client of a replica waits at most until what has come from the primary is applied: while the stream is applied, and if the thread
+/// that does it gets no processor.
+const BEHIND_MAX: Duration = Duration::from_millis(1);
+const STUCK_MAX: Duration = Duration::from_millis(10);
 /// A replica that is further behind than that is not waited for this long.
 const LAG_MS: u64 = 10;
 
@@ -87,7 +89,7 @@ impl EventLoop {
         if link.unread() == 0 && reception.is_idle() {
             return;
         }
-        if !reception.wait(|| link.unread(), CATCH_UP_MAX) {
+        if !reception.wait(|| link.unread(), BEHIND_MAX, STUCK_MAX) {
             self.lags_until_ms = self.worker.now_ms() + LAG_MS;
         }
     }

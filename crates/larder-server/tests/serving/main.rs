@@ -7,6 +7,7 @@ mod half_closed;
 mod log_order;
 mod rights;
 mod silence;
+mod told;
 mod transactions;
 
 use larder_testkit::{Client, Server, Value, wait_until, words};
