@@ -9,6 +9,8 @@ const PARTS_LOG2: u32 = 4;
 const PARTS: u64 = 1 << PARTS_LOG2;
 /// Values up to 2^36 ns (about 69 s) are told apart; larger ones fall into the last bucket.
 const VALUE_BITS: u32 = 36;
+/// The last row of LATENCY HISTOGRAM has 2 to this power ns.
+const LAST_ROW_LOG2: u32 = 30;
 const BUCKETS: usize = ((VALUE_BITS - PARTS_LOG2 + 1) as usize) << PARTS_LOG2;
 
 /// Counts values by size. One thread records, any may read.
@@ -91,14 +93,16 @@ impl Summary {
     /// which the number does not grow.
     ///
     /// The limits are those of Valkey's histogram, which counts in steps of 1/128: 1,024 ns and each double of it, with the step
-    /// that begins there.
+    /// that begins there. Valkey counts nothing above a second: the last row, 2^30 ns, has all that is longer.
     pub fn cumulative_us(&self) -> Vec<(u64, u64)> {
         let mut steps = Vec::new();
         let mut before = 0;
-        for power in 10..=VALUE_BITS {
+        for power in 10..=LAST_ROW_LOG2 {
             let (start_ns, step_ns) = (1_u64 << power, 1_u64 << (power - 7));
-            let limit_ns = start_ns + step_ns - 1;
-            let upto = self.up_to(limit_ns);
+            let (limit_ns, upto) = match power {
+                LAST_ROW_LOG2 => (start_ns, self.total()),
+                _ => (start_ns + step_ns - 1, self.up_to(start_ns + step_ns - 1)),
+            };
             if upto > before {
                 steps.push((limit_ns / 1000, upto));
                 before = upto;
