@@ -332,16 +332,18 @@ fn field(client: &mut Client, name: &str) -> String {
 }
 
 #[test]
-fn capabilities_are_noted_until_a_reset() {
-    let server = Server::larder(&[]);
-    let mut client = server.client();
-    assert_eq!(field(&mut client, "capa"), "");
-    assert_eq!(client.ask("CLIENT CAPA something").text(), "OK");
-    assert_eq!(field(&mut client, "capa"), "");
-    assert_eq!(client.ask("CLIENT CAPA something REDIRECT").text(), "OK");
-    assert_eq!(field(&mut client, "capa"), "r");
-    client.ask("RESET");
-    assert_eq!(field(&mut client, "capa"), "");
+fn capabilities_are_noted() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let server = Server::of(kind, &[]);
+        let mut client = server.client();
+        assert_eq!(field(&mut client, "capa"), "", "{kind:?}");
+        assert_eq!(client.ask("CLIENT CAPA something").text(), "OK");
+        assert_eq!(field(&mut client, "capa"), "", "{kind:?}");
+        assert_eq!(client.ask("CLIENT CAPA something REDIRECT").text(), "OK");
+        assert_eq!(field(&mut client, "capa"), "r", "{kind:?}");
+        client.ask("RESET");
+        assert_eq!(field(&mut client, "capa"), "r", "{kind:?}");
+    }
 }
 
 /// Each filter of CLIENT LIST and KILL, and its opposite, finds just the clients that it should.

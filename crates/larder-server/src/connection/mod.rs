@@ -12,11 +12,11 @@ pub use compressed::Compressed;
 pub use stream::Stream;
 
 use crate::replication::outlets::OpenOutlet;
-use crate::worker::Awaited;
 use input::Input;
-use larder_engine::{ConnKind, Session};
+use larder_engine::{ConnKind, Session, Told};
 use larder_resp::OwnedArgs;
 use output::Output;
+use std::time::Instant;
 
 /// A connection on its way to its worker.
 pub struct Arrival {
@@ -30,6 +30,14 @@ pub struct Arrival {
     pub kind: ConnKind,
     /// It is to be told this, and closed, once it can be.
     pub refusal: Option<&'static [u8]>,
+}
+
+/// What other workers are to deliver before a connection's output leaves.
+pub struct Awaited {
+    /// The messages.
+    pub told: Vec<Told>,
+    /// When it leaves anyway.
+    pub until: Instant,
 }
 
 /// A connected client.

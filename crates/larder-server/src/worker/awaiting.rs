@@ -7,9 +7,9 @@
 //! each a thread's way out of sleep.
 
 use super::EventLoop;
-use crate::connection::Connection;
+use crate::connection::{Awaited, Connection};
 use larder_engine::Told;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a reply waits for other workers at most.
 const AWAITED_MAX: Duration = Duration::from_millis(5);
@@ -19,12 +19,6 @@ const BEHIND_MAX: Duration = Duration::from_millis(1);
 const STUCK_MAX: Duration = Duration::from_millis(10);
 /// A replica that is further behind than that is not waited for this long.
 const LAG_MS: u64 = 10;
-
-/// What is to be delivered before a connection's output leaves.
-pub struct Awaited {
-    told: Vec<Told>,
-    until: Instant,
-}
 
 impl EventLoop {
     /// The commands of a connection have told clients of other workers something: its replies come later.

@@ -38,7 +38,6 @@ use crate::crash;
 use crate::replication::syncs::Syncs;
 use crate::shared::{FIRST_LISTENER, Post, Shared};
 use absent::Absent;
-pub use awaiting::Awaited;
 use larder_engine::{Mail, Worker};
 use larder_persist::Persist;
 use larder_resp::{Parser, Span};

@@ -57,11 +57,13 @@ impl Faulty {
     }
 }
 
-/// An error without what names the script that it comes from: Valkey, and Larder with it, does that in other words than the
-/// redis-server that these tests run beside.
+/// An error without what names the script that it comes from, and the product: Valkey, and Larder with it, says that in other words than
+/// the redis-server that these tests run beside.
 fn without_script(reply: Value) -> Value {
     match reply {
-        Value::Error(text) => Value::Error(text.split(" script: ").next().unwrap_or_default().to_owned()),
+        Value::Error(text) => {
+            Value::Error(text.split(" script: ").next().unwrap_or_default().replace("Redis", "Valkey"))
+        }
         reply => reply,
     }
 }
