@@ -14,7 +14,7 @@ use crate::execution::command_log::Executed;
 use crate::execution::locking::{lock, runs_scripts};
 use crate::execution::lookup::{find, subcommand, unknown_command};
 use crate::execution::parts::{self, ARGUMENTS_MOMENT};
-use crate::execution::silence::silence;
+use crate::execution::silence::{replies_apart, silence, warn_of_reply};
 use crate::execution::{admission, redirection, slot_stats};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
@@ -214,6 +214,10 @@ fn admit(
         return Err(refuse_unknown(engine, worker, session, args));
     };
     let found = subcommand(found, args).map_err(|error| Refusal::unknown(session, error))?;
+    if session.reply_mode == ReplyMode::Replica && replies_apart(found) {
+        warn_of_reply(engine);
+        return Err(Refusal::Hangup);
+    }
     check(engine, worker, session, found, args)
         .and_then(|()| super::memory::before_command(engine, worker, session, found, args))
         .map_err(|error| Refusal::of(session, found, error))?;

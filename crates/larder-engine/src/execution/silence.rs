@@ -2,9 +2,11 @@
 
 use crate::clients::session::{ReplyMode, Session};
 use crate::cluster::migration::MigrationState;
+use crate::command::spec::{Found, flags};
 use crate::context::WorkerState;
 use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
+use crate::execution::checks::confirms;
 
 /// Takes the reply back where CLIENT REPLY asked for silence.
 #[inline]
@@ -57,12 +59,25 @@ fn silence_import(
     }
 }
 
+/// Whether the command replies later, or to whom it should not: from a replica, such a reply would come between the commands of its stream.
+pub(super) fn replies_apart(found: Found) -> bool {
+    let name = (found.parent.map(|parent| parent.name), found.command.name);
+    found.command.has(flags::BLOCKING)
+        || confirms(found.command)
+        || matches!(name, (None, "reset") | (Some("client"), "reply"))
+}
+
+/// The connection of a replica is closed.
+pub(super) fn warn_of_reply(engine: &Engine) {
+    engine.log_warning("Replica generated a reply to a command, disconnecting it");
+}
+
 /// A replica has sent a command with an answer: its connection is closed.
 #[cold]
 fn forbid_reply(engine: &Engine, worker: &WorkerState, session: &Session, mark: usize, out: &mut Vec<u8>) {
     if out.len() > mark {
         out.truncate(mark);
-        engine.log_warning("Replica generated a reply to a command, disconnecting it");
+        warn_of_reply(engine);
         worker.mailbox.leave(Mail::Kill { client: session.id(), after_flush: false });
     }
 }

@@ -393,3 +393,19 @@ fn a_slow_replica_costs_no_keys_and_leaves_no_memory() {
         });
     }
 }
+
+/// Nor in a way whose answer comes later, or from others: it would stand between the commands of its stream, and an element would be lost.
+#[test]
+fn a_replica_must_not_wait_for_answers() {
+    let server = start(Kind::Larder, &[]);
+    let mut client = server.client();
+    for asked in
+        ["BLPOP q 0", "XREAD BLOCK 0 STREAMS s $", "WAIT 1 0", "SUBSCRIBE c", "CLIENT REPLY ON", "RESET"]
+    {
+        let mut listener = Listener::follow(&server);
+        listener.send(&format!("{asked}\r\n"));
+        crate::wait_until(asked, || client.ask("ROLE").items()[2].items().is_empty());
+        assert_eq!(client.ask("RPUSH q element").int(), 1, "{asked}");
+        assert_eq!(client.ask("LPOP q").text(), "element", "{asked}");
+    }
+}
