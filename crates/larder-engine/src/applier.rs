@@ -34,7 +34,7 @@ use crate::execution::lookup;
 use crate::replication::unit::Unit;
 use crate::text::patterns::Patterns;
 use crate::text::word::is_word;
-use crate::worker::{PATIENCE, PREFETCH_MAX};
+use crate::worker::PREFETCH_MAX;
 use executor::Executor;
 use larder_resp::{Args, Parsed, Parser, ProtocolError};
 use plan::{LIMITS, Plan, shares_batch};
@@ -176,7 +176,7 @@ impl Applier {
             match next {
                 Next::Batch => {}
                 Next::Patience => {
-                    std::thread::sleep(PATIENCE);
+                    self.own.worker.wait_with_link(true);
                     self.tick();
                 }
                 Next::Nothing => return Ok((at, Applied::Everything)),

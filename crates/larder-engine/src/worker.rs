@@ -255,11 +255,23 @@ impl Worker {
             if flow != Flow::Retry {
                 return true;
             }
-            std::thread::sleep(PATIENCE);
+            self.wait_with_link(session.is_of_primary);
             if !may_go_on(&self.engine) {
                 return false;
             }
             self.tick();
+        }
+    }
+
+    /// Waits for a moment until what a thread executes can be; clients of a replica do not wait for a link that does.
+    pub(crate) fn wait_with_link(&self, is_link: bool) {
+        let reception = &self.engine.replication.reception;
+        if is_link {
+            reception.set_kept(true);
+        }
+        std::thread::sleep(PATIENCE);
+        if is_link {
+            reception.set_kept(false);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::command::spec::Found;
 use crate::engine::Engine;
 use crate::execution::unit;
 use crate::stats::counters::ThreadStats;
-use crate::worker::{NO_WORKER, PATIENCE, PREFETCH_MAX, Worker};
+use crate::worker::{NO_WORKER, PREFETCH_MAX, Worker};
 use larder_resp::{Args, OwnedArgs};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -84,7 +84,7 @@ impl Executor {
             if done.is_ok() {
                 return;
             }
-            std::thread::sleep(PATIENCE);
+            self.worker.wait_with_link(true);
             if self.worker.engine.replication.epoch() != self.epoch {
                 return;
             }

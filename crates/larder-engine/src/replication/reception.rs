@@ -18,6 +18,8 @@ pub struct Reception {
     dealt_with: AtomicU64,
     /// The link reads, or has read and not dealt with it.
     reads: AtomicBool,
+    /// What it has read cannot be applied now: a pause, a script, or loading keeps it.
+    is_kept: AtomicBool,
     waiting: AtomicUsize,
     turn: Mutex<()>,
     changed: Condvar,
@@ -44,6 +46,21 @@ impl Reception {
     /// The link has read bytes.
     pub fn note_read(&self, bytes: u64) {
         self.read.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// What the link has read cannot be applied now, or can again.
+    pub(crate) fn set_kept(&self, on: bool) {
+        self.is_kept.store(on, Ordering::SeqCst);
+        if on && self.waiting.load(Ordering::SeqCst) > 0 {
+            drop(self.turn.lock());
+            self.changed.notify_all();
+        }
+    }
+
+    /// Whether it makes sense to wait for the link.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        self.follows() && !self.is_kept.load(Ordering::Relaxed)
     }
 
     /// All that was read is dealt with.
@@ -76,7 +93,7 @@ impl Reception {
         let is_done = loop {
             if self.dealt_with.load(Ordering::SeqCst) >= target
                 || unread() == 0 && self.is_idle()
-                || !self.follows()
+                || !self.is_awaited()
             {
                 break true;
             }

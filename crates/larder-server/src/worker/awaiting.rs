@@ -16,9 +16,9 @@ const AWAITED_MAX: Duration = Duration::from_millis(5);
 /// How long a client of a replica waits at most until what has come from the primary is applied: while the stream is applied, and if the thread
 /// that does it gets no processor.
 const BEHIND_MAX: Duration = Duration::from_millis(1);
-const STUCK_MAX: Duration = Duration::from_millis(10);
-/// A replica that is further behind than that is not waited for this long.
-const LAG_MS: u64 = 10;
+const STUCK_MAX: Duration = Duration::from_millis(20);
+/// A replica that is further behind than that is not waited for this long, so clients spend a small part of their time with waiting.
+const LAG: Duration = Duration::from_millis(100);
 
 impl EventLoop {
     /// The commands of a connection have told clients of other workers something: its replies come later.
@@ -69,14 +69,17 @@ impl EventLoop {
 
     /// How long until no output waits for other workers any more.
     pub(super) fn awaiting_time(&self) -> Option<Duration> {
-        self.awaits_until.map(|until| until.saturating_duration_since(larder_engine::instant()))
+        let left = self.awaits_until?.saturating_duration_since(larder_engine::instant());
+        // What is left then was released by this round, or waits for something else.
+        (!left.is_zero()).then_some(left)
     }
 
     /// A client has sent something to this replica: what the primary has sent before is applied first.
     pub(super) fn catch_up(&mut self, connection: &Connection) {
         let reception = &self.worker.engine().replication().reception;
-        let is_in_time = self.worker.now_ms() >= self.lags_until_ms;
-        if !reception.follows() || !is_in_time || self.in_round || connection.session.replica().is_some() {
+        let is_in_time = || self.lags_until.is_none_or(|until| larder_engine::instant() >= until);
+        if !reception.is_awaited() || !is_in_time() || self.in_round || connection.session.replica().is_some()
+        {
             return;
         }
         let Some(link) = self.shared.upstream.lock().upgrade() else { return };
@@ -84,7 +87,7 @@ impl EventLoop {
             return;
         }
         if !reception.wait(|| link.unread(), BEHIND_MAX, STUCK_MAX) {
-            self.lags_until_ms = self.worker.now_ms() + LAG_MS;
+            self.lags_until = Some(larder_engine::instant() + LAG);
         }
     }
 }

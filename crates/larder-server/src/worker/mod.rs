@@ -94,7 +94,7 @@ pub struct EventLoop {
     /// The last of those that wait for other workers does so no longer.
     awaits_until: Option<Instant>,
     /// The link to the primary is behind: until then no client waits for it.
-    lags_until_ms: u64,
+    lags_until: Option<Instant>,
     /// Connections of replicas.
     replicas: Vec<Streaming>,
     /// The end of the stream when other workers were last told of it.
@@ -165,7 +165,7 @@ impl EventLoop {
             log_seen: 0,
             held: Vec::new(),
             awaits_until: None,
-            lags_until_ms: 0,
+            lags_until: None,
             replicas: Vec::new(),
             streamed: 0,
             piece: Vec::new(),
