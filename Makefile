@@ -10,7 +10,7 @@ export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
 .PHONY: run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-package unit tests-built unit-tests \
   beside-tests built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
-  python-bench fmt pages bench charts book deb musl pgo deps qemu fuzz
+  python-bench fmt pages bench charts book deb musl pgo deps qemu fuzz histories
 
 run:
 	$(CARGO) run --release
@@ -158,6 +158,13 @@ fuzz: deps
 	  SEED=$(SEED) FUZZ_SECONDS=$(SECONDS) FUZZ_LAST=$(CURDIR)/target/fuzz-last \
 	  $(CARGO) test --target $(FUZZ_TRIPLE) --target-dir target/fuzz $(FUZZ_$(TARGET)) \
 	  || { cat target/fuzz-last 2>/dev/null; exit 1; }
+
+# Histories of clients and servers that crash, restart, join and fail over, with a checker of all that was acknowledged: SECONDS
+# of each kind. KIND names one of queues, failover, joining, scripts and bursts; a failure prints the seed that replays it (SEED=n).
+KIND ?=
+histories: deps build
+	HISTORY_SECONDS=$(SECONDS) $(if $(filter command line environment,$(origin SEED)),SEED=$(SEED)) \
+	  RUST_TEST_THREADS=2 $(CARGO) test -p larder-server --test histories -- $(KIND) --nocapture
 
 bench: deps build
 	$(CARGO) run --release -p larder-bench -- --larder $(LARDER_SERVER)

@@ -21,7 +21,7 @@ import time
 LANES = 3
 TARGETS = ["--workspace", "--lib", "--bins", "--test", "*"]
 # What takes longest begins first, so that nothing long is left at the end.
-LONGEST = ["cluster", "larder_engine", "smoke", "persistence", "replication", "load", "availability", "tls", "replica", "simulation"]
+LONGEST = ["cluster", "histories", "larder_engine", "smoke", "persistence", "replication", "load", "availability", "tls", "replica", "simulation"]
 
 
 def executables(profile, environment):

@@ -99,7 +99,7 @@ fn either_side_may_be_killed() {
     for round in 0..if full_run() { 40 } else { 4 } {
         let mut client = primary.client();
         for n in 0..rng.u32(100..2000) {
-            client.send(&crate::random_command(&mut rng));
+            client.send(&crate::random_writes::random_command(&mut rng));
             if n % 50 == 0 {
                 client.send(&["SET", "round", &round.to_string()]);
             }
