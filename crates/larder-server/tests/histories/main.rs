@@ -6,6 +6,7 @@
 //! each kind, and `make histories SECONDS=n` runs new ones for n seconds each.
 
 mod bursts;
+mod failover;
 mod joining;
 mod power;
 mod queues;
@@ -14,7 +15,8 @@ mod random_writes;
 mod scripts;
 mod state;
 
-use larder_testkit::{Client, Kind, Server, Value, full_run, given_seed, wait_until};
+use larder_testkit::{Client, Kind, Server, full_run, given_seed, wait_until};
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -87,9 +89,19 @@ fn info_number(client: &mut Client, section: &str, name: &str) -> i64 {
     info(client, section, name).parse().unwrap_or_else(|_| panic!("INFO {section} has the number {name}"))
 }
 
+/// Fails the test when a client has waited in vain. Other errors are those of servers that end.
+fn must_not_hang(error: &std::io::Error, what: &str) {
+    let is_silent = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+    assert!(!is_silent, "no answer to {what}");
+}
+
+/// Has a server follow another one. While it loads data it is told to try again.
 fn follow(replica: &mut Client, primary: &Server) {
-    let reply = replica.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
-    assert_eq!(reply, Value::Simple("OK".to_owned()));
+    wait_until("REPLICAOF is executed", || {
+        let reply = replica.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port())).text();
+        assert!(reply.starts_with("OK") || reply.starts_with("LOADING"), "{reply}");
+        reply.starts_with("OK")
+    });
 }
 
 /// Waits until a replica is attached and has everything that its primary has sent.

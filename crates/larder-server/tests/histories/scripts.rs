@@ -87,7 +87,7 @@ impl History {
             let used = crate::info_number(&mut client, "memory", "used_memory");
             client.ask(&format!("CONFIG SET maxmemory {}", used + 20_000));
         }
-        let is_touched = if self.rng.u8(..4) > 0 { self.transaction(is_short) } else { self.alone() };
+        let is_touched = if self.rng.u8(..4) > 0 { self.transaction(is_short) } else { self.alone(is_short) };
         client.ask("CONFIG SET maxmemory 0");
         self.check_watcher(&mut watcher, is_touched, is_short);
         self.write_more(&mut client);
@@ -157,25 +157,32 @@ impl History {
         (args.to_vec(), kill)
     }
 
-    /// Kills what runs.
-    fn kill(&self, kill: &str) {
+    /// Kills what a client runs; false if it was refused, since memory is short.
+    fn kill(&self, client: &mut Client, kill: &str, is_short: bool) -> bool {
         let mut killer = self.primary.client();
+        let mut is_killed = false;
         wait_until(&format!("{}: {kill}", self.what), || {
             let reply = killer.ask(kill);
             let is_early = reply.text().starts_with("NOTBUSY") || reply.text().starts_with("BUSY");
             assert!(!reply.is_error() || is_early, "{}: {reply}", self.what);
-            !reply.is_error()
+            is_killed = !reply.is_error();
+            is_killed || is_short && client.has_reply()
         });
+        is_killed
     }
 
     /// The script alone.
-    fn alone(&mut self) -> bool {
+    fn alone(&mut self, is_short: bool) -> bool {
         let (script, kill) = self.script();
         let mut client = self.primary.client();
         client.send(&script);
-        self.kill(kill);
+        let is_killed = self.kill(&mut client, kill, is_short);
         let reply = client.read().expect("it is answered");
-        assert!(reply.text().contains("killed by user"), "{}: {reply}", self.what);
+        assert!(
+            reply.text().contains(if is_killed { "killed by user" } else { "OOM" }),
+            "{}: {reply}",
+            self.what
+        );
         false
     }
 
@@ -196,11 +203,16 @@ impl History {
             client.cmd(&script);
         }
         client.send(&["EXEC"]);
-        self.kill(kill);
+        let is_killed = self.kill(&mut client, kill, is_short);
         let reply = client.read().expect("it is answered");
+        if reply.is_error() {
+            assert!(is_short && reply.text().starts_with("EXECABORT"), "{}: {reply}", self.what);
+            return false;
+        }
         let items = reply.items();
         assert_eq!(items.len(), calls.len() + 1, "{}: {reply}", self.what);
-        assert!(items[before].text().contains("killed by user"), "{}: {reply}", self.what);
+        let end = if is_killed { "killed by user" } else { "OOM" };
+        assert!(items[before].text().contains(end), "{}: {reply}", self.what);
         for (call, item) in calls.iter().zip(items.iter().enumerate().filter(|(at, _)| *at != before)) {
             let (_, item) = item;
             // What expired may have been of another type.

@@ -1,6 +1,7 @@
 //! Clients that push and move elements.
 
 use super::model::{Element, Knowledge, Queue, Unanswered};
+use crate::must_not_hang;
 use larder_testkit::{Client, Value, words};
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -62,8 +63,8 @@ impl<'h> Worker<'h> {
                 Role::TakeSorted => self.take_sorted(),
                 Role::ReadStream => self.read_stream(),
             };
-            if step.is_err() {
-                return;
+            if let Err(error) = step {
+                return must_not_hang(&error, &format!("{:?}", self.role));
             }
             self.count.fetch_add(1, Relaxed);
         }
