@@ -29,7 +29,7 @@ struct History {
 
 #[test]
 fn what_was_acknowledged_survives_restarts_and_promotions() {
-    run_histories(5_000, 4, history);
+    run_histories(5_000, 3, history);
 }
 
 fn history(seed: u64) {

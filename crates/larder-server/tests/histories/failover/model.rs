@@ -68,9 +68,29 @@ impl Op {
         }
     }
 
-    /// Executes it at a time; returns its reply.
+    /// The field that it is about.
+    fn field(&self) -> Option<u8> {
+        match self {
+            Op::FieldIncr(field)
+            | Op::FieldSet(field, ..)
+            | Op::FieldExpire(field, _)
+            | Op::FieldGetEx(field, _)
+            | Op::FieldPersist(field) => Some(*field),
+            _ => None,
+        }
+    }
+
+    /// Executes it at a time; returns its reply. Other fields than its own are not judged: their deadlines may be so near that the
+    /// server sees them in another way.
     pub fn apply(&self, keys: &mut Keys, key: &str, now: u64) -> Value {
-        drop_expired(keys, key, now);
+        match (self.field(), keys.get_mut(key)) {
+            (Some(field), Some(Entry { data: Data::Hash(fields), deadline })) if !is_over(*deadline, now) => {
+                if fields.get(&field).is_some_and(|(_, deadline)| is_over(*deadline, now)) {
+                    fields.remove(&field);
+                }
+            }
+            _ => drop_expired(keys, key, now),
+        }
         let entry = keys.get_mut(key);
         match (self, entry) {
             (Op::Delete, entry) => {
@@ -162,13 +182,17 @@ impl Op {
     }
 }
 
+/// Whether a deadline has passed.
+fn is_over(deadline: Option<u64>, now: u64) -> bool {
+    deadline.is_some_and(|deadline| now > deadline)
+}
+
 /// Drops what has expired of a key.
 fn drop_expired(keys: &mut Keys, key: &str, now: u64) {
     let Some(entry) = keys.get_mut(key) else { return };
-    let is_over = |deadline: Option<u64>| deadline.is_some_and(|deadline| now > deadline);
-    let mut is_gone = is_over(entry.deadline);
+    let mut is_gone = is_over(entry.deadline, now);
     if let Data::Hash(fields) = &mut entry.data {
-        fields.retain(|_, (_, deadline)| !is_over(*deadline));
+        fields.retain(|_, (_, deadline)| !is_over(*deadline, now));
         is_gone |= fields.is_empty();
     }
     if is_gone {
@@ -206,7 +230,12 @@ pub fn read(client: &mut Client, key: &str) -> String {
     lines.push("EXEC".to_owned());
     lines.iter().for_each(|line| client.send(&words(line)));
     let replies: Vec<Value> = lines.iter().map(|_| client.read().expect("the server answers")).collect();
-    replies.last().expect("EXEC is answered").to_string()
+    let Some(Value::Array(mut items)) = replies.into_iter().last() else { panic!("EXEC is answered") };
+    // A hash whose last field has expired is there until it is deleted.
+    if kind.starts_with('h') && items[0].items().iter().all(|value| *value == Value::NullBulk) {
+        items[1] = Value::Int(-2);
+    }
+    Value::Array(items).to_string()
 }
 
 /// What a server must say of a key at a time.

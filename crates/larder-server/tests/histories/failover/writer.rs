@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+/// A deadline that may pass while a command is on its way.
+const NEAR_MS: u64 = 5_000;
+
 /// Keys of each type.
 const KEYS: usize = 3;
 
@@ -72,14 +75,19 @@ impl Writer {
 
     fn write(&mut self, client: &mut Client) -> io::Result<()> {
         let (key, op) = self.choose();
+        self.execute(client, &key, &op)
+    }
+
+    /// Sends a command, and remembers what it has done or may have done.
+    fn execute(&mut self, client: &mut Client, key: &str, op: &Op) -> io::Result<()> {
         let before = now_ms();
-        let reply = client.try_cmd(&words(&op.line(&key)));
-        let times = times(self.last(), &key, before, now_ms());
+        let reply = client.try_cmd(&words(&op.line(key)));
+        let times = times(self.last(), key, before, now_ms());
         let outcomes: Vec<(Value, Keys)> = times
             .into_iter()
             .map(|time| {
                 let mut keys = self.last().clone();
-                (op.apply(&mut keys, &key, time), keys)
+                (op.apply(&mut keys, key, time), keys)
             })
             .collect();
         match reply {
@@ -89,10 +97,10 @@ impl Writer {
             }
             Ok(Value::Error(text)) if is_refusal(&text) => Err(io::Error::other(text)),
             Ok(reply) => {
-                let was = self.last().get(&key).cloned();
+                let was = self.last().get(key).cloned();
                 let fits = outcomes.into_iter().find(|(expected, _)| *expected == reply);
                 let (_, keys) = fits.unwrap_or_else(|| {
-                    panic!("{} at {before}: {reply}, and the key was {was:?}", op.line(&key));
+                    panic!("{} at {before}: {reply}, and the key was {was:?}", op.line(key));
                 });
                 self.add(keys);
                 Ok(())
@@ -113,7 +121,13 @@ impl Writer {
         // A hash that loses its last field takes its own deadline with it, as soon as the server notices.
         let has_undying =
             entry.is_some_and(|entry| matches!(&entry.data, Data::Hash(fields) if fields.contains_key(&0)));
+        // The reply of a command for a field does not always tell whether the key was there.
+        let is_near =
+            entry.is_some_and(|entry| entry.deadline.is_some_and(|deadline| deadline < now + NEAR_MS));
         let op = match (kind, self.rng.u8(..12)) {
+            ("h", _) if is_near => {
+                [Op::Expire(deadline), Op::Persist, Op::Delete][self.rng.usize(..3)].clone()
+            }
             ("h", 0..=4) if !has_undying => Op::FieldIncr(0),
             (_, 0) => Op::Delete,
             (_, 1 | 2) => Op::Expire(deadline),
@@ -150,6 +164,10 @@ impl Writer {
     fn hand_over(&mut self, client: &mut Client, other: &mut Client) -> io::Result<()> {
         self.number += 1;
         let (queue, list, number) = (format!("{}:q", self.name), format!("{}:m", self.name), self.number);
+        if self.last().contains_key(&queue) {
+            // The element of a hand-over that a crash has cut short.
+            self.execute(client, &queue, &Op::Delete)?;
+        }
         let push = |keys: &Keys, key: &str| {
             let mut keys = keys.clone();
             let empty = Entry { data: Data::List(Vec::new()), deadline: None };
