@@ -20,7 +20,7 @@ use crate::turn::{Waits, turn_of};
 use file::{AppendFile, State, open_increment, try_place, whole_place};
 use larder_engine::{ApplyError, Engine, LogLevel, MayWait, NoShards, wall_s};
 use manifest::{Manifest, Part, Place};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +36,7 @@ impl AppendFile {
         fs::create_dir_all(&place.dir)?;
         let listed = Manifest::read(&place)?;
         let mut manifest = listed.clone().unwrap_or_default();
+        sync_parts(&place, &manifest)?;
         if manifest.is_empty() {
             let _reading = persist.snapshot_turn.lock();
             let turn = turn_of(&persist.engine, waits)?;
@@ -185,6 +186,20 @@ impl AppendFile {
     pub fn rewrite(&self, persist: &Persist, may_wait: &MayWait) {
         rewrite::run(self, persist, may_wait);
     }
+}
+
+/// Syncs the files that the start has loaded: the process before may have been killed before it synced them. Clients read their data from
+/// here on, and later effects, which are synced in a file of their own, build on it.
+fn sync_parts(place: &Place, manifest: &Manifest) -> io::Result<()> {
+    for part in manifest.parts() {
+        match File::open(place.path(&part.name)) {
+            Ok(file) => file.sync_data()?,
+            // Without data to load, the server makes what is missing.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The increment of a manifest that lists none: a new file. If there is one already that the manifest does not list, it is appended to,
