@@ -8,7 +8,7 @@ use crate::state::{Compared, wait_for_same};
 use crate::{again, follow, run_histories, start, wait_for_offset};
 use fastrand::Rng;
 use larder_testkit::syntax::{self, Generator, Vocabulary};
-use larder_testkit::{Client, Kind, Server, Value, words};
+use larder_testkit::{Client, Kind, Server, Value, wait_until_rewritten, words};
 
 /// Bursts of a history.
 const BURSTS: usize = 6;
@@ -128,6 +128,8 @@ impl History {
                 "DEBUG LOADAOF"
             }
             4 | 5 => {
+                // Until a log that begins again has its base, a server does not stop.
+                wait_until_rewritten(&mut client);
                 client.send(&["SHUTDOWN", "SAVE"]);
                 self.servers[at].wait();
                 let mut args = again(&options(kind, self.threads, self.logs[at]));

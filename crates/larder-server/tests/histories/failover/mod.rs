@@ -10,7 +10,7 @@ mod writer;
 
 use crate::state::{Compared, wait_for_same};
 use crate::{follow, info_number, now_ms, run_histories, start, start_again, wait_for_offset, wait_past};
-use larder_testkit::{Kind, Server, wait_until};
+use larder_testkit::{Kind, Server, wait_until, wait_until_rewritten};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use writer::{Promise, Writer};
 
@@ -126,6 +126,7 @@ impl History {
                 ("the primary is restarted in order", Promise::Answered)
             }
             2 if self.is_logged(self.primary) => {
+                self.wait_for_base(self.primary);
                 self.servers[self.primary].kill();
                 self.pass_deadlines();
                 self.restart(self.primary, None);
@@ -159,9 +160,15 @@ impl History {
         wait_past(now_ms() + [0, 50, 200][self.rng.usize(..3)]);
     }
 
+    /// After a synchronization a log begins again. Until it has its base, it promises nothing, and the server does not stop.
+    fn wait_for_base(&self, at: usize) {
+        wait_until_rewritten(&mut self.servers[at].client());
+    }
+
     /// Stops a server in order, with its data in its files.
     fn stop(&mut self, at: usize) {
         if self.is_logged(at) {
+            self.wait_for_base(at);
             assert!(self.servers[at].stop().success(), "it stops in order");
         } else {
             self.servers[at].client().send(&["SHUTDOWN", "SAVE"]);

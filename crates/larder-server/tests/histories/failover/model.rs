@@ -115,7 +115,7 @@ impl Op {
                 Value::Bulk(value.to_string().into_bytes())
             }
             (Op::Incr | Op::Push(_), _) => self.add(keys, key),
-            (_, _) => self.apply_to_field(keys, key),
+            (_, _) => self.apply_to_field(keys, key, now),
         }
     }
 
@@ -137,7 +137,7 @@ impl Op {
         }
     }
 
-    fn apply_to_field(&self, keys: &mut Keys, key: &str) -> Value {
+    fn apply_to_field(&self, keys: &mut Keys, key: &str, now: u64) -> Value {
         let is_created = matches!(self, Op::FieldIncr(_) | Op::FieldSet(..));
         if !keys.contains_key(key) && is_created {
             keys.insert(key.to_owned(), Entry { data: Data::Hash(BTreeMap::new()), deadline: None });
@@ -158,6 +158,9 @@ impl Op {
             Op::FieldSet(field, value, deadline) => {
                 fields.insert(*field, (*value, Some(*deadline)));
                 Value::Int(1)
+            }
+            Op::FieldExpire(field, deadline) if *deadline <= now && fields.remove(field).is_some() => {
+                one(Value::Int(2))
             }
             Op::FieldExpire(field, deadline) => match fields.get_mut(field) {
                 Some((_, of_field)) => {
@@ -200,7 +203,7 @@ fn drop_expired(keys: &mut Keys, key: &str, now: u64) {
     }
 }
 
-/// The times that may make a difference between two others.
+/// The times that may make a difference to a key between two others.
 pub fn times(keys: &Keys, key: &str, before: u64, after: u64) -> Vec<u64> {
     let from = before - OLD_MS;
     let mut times = vec![before, from, after];

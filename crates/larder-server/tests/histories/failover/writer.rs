@@ -82,7 +82,11 @@ impl Writer {
     fn execute(&mut self, client: &mut Client, key: &str, op: &Op) -> io::Result<()> {
         let before = now_ms();
         let reply = client.try_cmd(&words(&op.line(key)));
-        let times = times(self.last(), key, before, now_ms());
+        let mut times = times(self.last(), key, before, now_ms());
+        // On a busy machine the command's own deadline may have passed when it is executed.
+        if let Op::FieldExpire(_, deadline) = op {
+            times.extend([*deadline].into_iter().filter(|deadline| *deadline <= now_ms()));
+        }
         let outcomes: Vec<(Value, Keys)> = times
             .into_iter()
             .map(|time| {
