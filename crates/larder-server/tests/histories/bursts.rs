@@ -19,7 +19,7 @@ const CLIENTS: usize = 4;
 const GROUPS: &[&str] =
     &["bitmap", "generic", "geo", "hash", "hyperloglog", "list", "set", "sorted-set", "stream", "string"];
 
-/// Commands that wait for other servers.
+/// Commands that need another server.
 const EXCLUDED: &[&str] = &["MIGRATE", "WAIT", "WAITAOF"];
 
 /// Servers of a history: the primary, its replicas, and the replica of the first replica.
@@ -84,7 +84,7 @@ fn options(kind: Kind, threads: &'static str, log: bool) -> Vec<&'static str> {
 }
 
 impl History {
-    /// Has all clients write at once.
+    /// Lets all clients write concurrently.
     fn burst(&mut self) {
         let len = self.rng.usize(20..400);
         std::thread::scope(|scope| {
@@ -113,7 +113,7 @@ impl History {
         }
     }
 
-    /// Has one of the servers load its data again; returns what it did.
+    /// Reloads or restarts one of the servers; returns what was done.
     fn disturb(&mut self) -> Option<String> {
         let at = self.rng.usize(..SERVERS.len());
         let (name, kind, upstream) = SERVERS[at];

@@ -37,9 +37,9 @@ struct Replica {
 struct History {
     primary: Server,
     replicas: Vec<Replica>,
-    /// Synchronizations that joins and cuts explain.
+    /// The number of synchronizations that joins and cut links cause.
     explained: usize,
-    /// Replicas that are there at once: with one, the next one takes the place of the last.
+    /// The limit of replicas. With one, each replica takes the place of the one before.
     replicas_max: usize,
     rng: fastrand::Rng,
 }
@@ -112,7 +112,7 @@ impl History {
             0..=5 => wait_for_offset_or_progress(&mut self.primary.client(), &mut client),
             6 | 7 => {
                 println!("{} leads itself", replica.name);
-                // While it loads a snapshot it is told to try again.
+                // A server that loads a snapshot refuses the command.
                 wait_until("it leads", || client.ask("REPLICAOF NO ONE").text() == "OK");
                 if self.rng.bool() {
                     client.ask("SET own value");

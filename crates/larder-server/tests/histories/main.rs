@@ -89,13 +89,13 @@ fn info_number(client: &mut Client, section: &str, name: &str) -> i64 {
     info(client, section, name).parse().unwrap_or_else(|_| panic!("INFO {section} has the number {name}"))
 }
 
-/// Fails the test when a client has waited in vain. Other errors are those of servers that end.
+/// Panics if a client has received no answer in time. Other errors come from servers that end.
 fn must_not_hang(error: &std::io::Error, what: &str) {
     let is_silent = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
     assert!(!is_silent, "no answer to {what}");
 }
 
-/// Has a server follow another one. While it loads data it is told to try again.
+/// Makes a server a replica of another one. Retries while it loads data.
 fn follow(replica: &mut Client, primary: &Server) {
     wait_until("REPLICAOF is executed", || {
         let reply = replica.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port())).text();

@@ -16,7 +16,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The record of a file, or nothing if it is no append-only file. */
+/* Finds the name of an append-only file's record; returns 0 for other files. */
 static int record_of(int fd, char *record, size_t size) {
     const char *folder = getenv("SYNC_RECORDS");
     char link[64], path[4096];

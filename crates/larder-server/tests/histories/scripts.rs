@@ -20,7 +20,7 @@ const LIBRARY: &str = "#!lua name=lib
     server.register_function('run', run)
     server.register_function{function_name = 'read', callback = run, flags = {'no-writes'}}";
 
-/// Reads what has expired, again and again, until it is killed. Nothing is written: that could not be killed.
+/// Reads expired keys and fields until it is killed. It writes nothing: a script that has written cannot be killed.
 const BODY: &str = "local i = 0
     while true do
         for n = 1, 6 do
@@ -40,7 +40,7 @@ struct History {
     replica: Server,
     copy: Server,
     rng: fastrand::Rng,
-    /// What the commands beside the scripts must have counted.
+    /// The value that the transactions have given to `count`.
     count: i64,
     pushed: i64,
     popped: i64,
@@ -262,7 +262,7 @@ impl History {
         assert!(is_aborted == is_touched || is_short, "{}: {is_touched}: {reply}", self.what);
     }
 
-    /// Waiters are served as long as there are elements, and the others are sent away.
+    /// Checks that waiters are served while there are elements, and unblocks the others.
     fn check_waiters(&mut self, waiters: &mut [Client]) {
         let mut admin = self.primary.client();
         wait_until("waiters are served", || {

@@ -20,15 +20,15 @@ pub struct Writer {
     number: i64,
     /// What its keys were after each command, oldest first.
     states: Vec<Keys>,
-    /// The state that replicas have acknowledged.
+    /// Index of the newest state that a replica has acknowledged.
     waited: usize,
-    /// The state that was acknowledged.
+    /// Index of the newest state that the primary has acknowledged.
     answered: usize,
     /// Whether replicas keep logs, whose syncs can be waited for.
     are_logged: bool,
 }
 
-/// What is certain to be there.
+/// The oldest state that a server may show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Everything that was answered.
@@ -209,7 +209,10 @@ impl Writer {
         self.wait(other)
     }
 
-    /// Checks that a server has a state that may be, and takes it as the truth.
+    /// Checks that a server shows one of the possible states, and continues from that state.
+    ///
+    /// # Errors
+    /// No state fits; the text names a key.
     pub fn check(&mut self, client: &mut Client, promise: Promise) -> Result<(), String> {
         let first = if promise == Promise::Waited { self.waited } else { self.answered };
         let names: BTreeSet<String> = self.states.iter().flat_map(|keys| keys.keys().cloned()).collect();

@@ -77,7 +77,7 @@ impl Model {
         self.unanswered.extend(knowledge.unanswered);
     }
 
-    /// Takes what is seen as the truth.
+    /// Continues from what the server has.
     pub fn accept(&mut self, seen: Seen) {
         // Elements that a client has are lost with the client.
         self.stages = seen.into_iter().map(|(element, stages)| (element, stages[0])).collect();
