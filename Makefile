@@ -131,7 +131,8 @@ test-package: pgo loader
 # Fuzz tests for SECONDS under AddressSanitizer, C code included, with seeds that begin with SEED; a failure prints the seed
 # that replays it (SEED=n SECONDS=0). TARGET: payloads (damaged payloads and files for every decoder), scripts (random programs
 # for Lua), cluster (packets that are damaged or lie, and damaged files of nodes), commands (random sequences of commands, in
-# lockstep with Valkey; the server has THREADS worker threads), or keys (the same over a keyspace that does not fit the cache).
+# lockstep with Valkey; the server has THREADS worker threads), keys (the same over a keyspace that does not fit the cache), or
+# interleaved (several connections at once, of which all are compared with Valkey after each step).
 TARGET ?= payloads
 SECONDS ?= 600
 SEED ?= $(shell date +%s)000000
@@ -140,6 +141,7 @@ FUZZ_payloads := -p larder-rdb --test hostile
 FUZZ_scripts := -p larder-lua --test scripts --test corrections
 FUZZ_cluster := -p larder-cluster --test codec --test hostile --test nodes_conf
 FUZZ_commands := -p larder-server --test lockstep sequences_agree_for_long -- --exact --ignored --nocapture
+FUZZ_interleaved := -p larder-server --test interleaved sequences_agree_for_long -- --exact --ignored --nocapture
 FUZZ_keys := -p larder-server --test lockstep sequences_over_many_keys_agree_for_long -- --exact --ignored --nocapture
 THREADS ?= 4
 # When memory runs out while mlua raises an error, it leaks that error.
@@ -148,10 +150,11 @@ LEAKS_scripts := 0
 LEAKS_cluster := 1
 LEAKS_commands := 0
 LEAKS_keys := 0
+LEAKS_interleaved := 0
 
 fuzz: deps
 	@rm -f target/fuzz-last
-	@test -n "$(FUZZ_$(TARGET))" || { echo "TARGET is payloads, scripts, cluster, commands or keys"; exit 1; }
+	@test -n "$(FUZZ_$(TARGET))" || { echo "TARGET is payloads, scripts, cluster, commands, keys or interleaved"; exit 1; }
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=$(LEAKS_$(TARGET)):max_allocation_size_mb=4096 \
 	  CFLAGS_$(subst -,_,$(FUZZ_TRIPLE))="-fsanitize=address -fno-omit-frame-pointer" \
 	  LARDER_SERVER=$(CURDIR)/target/fuzz/$(FUZZ_TRIPLE)/debug/larder-server THREADS=$(THREADS) \

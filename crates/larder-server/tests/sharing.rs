@@ -4,12 +4,8 @@
 //! sixteen cores, simulated by counting. Each thread has one client, and all of them send the same command at the same time: first each with
 //! keys of its own shards, then all with the same key, which shows that the plugin counts.
 
-#[path = "lockstep/clock.rs"]
-mod clock;
-
-use clock::Clock;
 use larder_collections::keyed_hash::{Purpose, keyed_hasher, set_seed};
-use larder_testkit::{Client, Kind, Server, preload, temp_dir};
+use larder_testkit::{Client, Clock, Kind, Server, preload, temp_dir};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

@@ -77,7 +77,14 @@ pub(crate) fn write_timeout(engine: &Engine, waiter: &Waiter, reply: &mut Reply<
 }
 
 /// Serves all who wait for the keys that became ready. Serving may make other keys ready; they follow.
+///
+/// Commands of an append-only file that is loaded again serve no client: they repeat what the clients have seen, and the
+/// elements that they push may have been taken later in the file.
 pub(crate) fn serve_ready(context: &mut Context<'_>) {
+    if context.session.is_of_file() {
+        context.ready.clear();
+        return;
+    }
     let selected = context.db;
     let mut at = 0;
     while at < context.ready.len() {

@@ -1,13 +1,12 @@
 //! Random sequences over the whole command table, in lockstep with Valkey: replies, and the data at the end.
 //!
-//! Both servers see one clock that the test moves ([`clock`]), so deadlines, idle times and ids of stream entries are the same.
+//! Both servers see one clock that the test moves ([`larder_testkit::Clock`]), so deadlines, idle times and ids of stream entries are the same.
 //! A sequence has several connections in both protocols, transactions, scripts, blocking commands and time that passes. One that
 //! shows a difference is minimised and printed; those that did once are in `found`, and are tested each time.
 //!
 //! `make fuzz TARGET=commands` runs more, with several worker threads and under AddressSanitizer: see `SECONDS` and `SEED`
 //! there.
 
-mod clock;
 mod commands;
 mod generate;
 mod minimise;

@@ -1,6 +1,5 @@
 //! Runs sequences against both servers, one step after the other, and tells where they differ.
 
-use super::clock::Clock;
 use super::commands::{batch, ends_listening, fields_may_expire, may_block, name_of, stores, takes_fields};
 use super::generate::{CONNECTIONS, spread};
 use super::replies::{in_order, is_wrong_type, same, without_minus_zero};
@@ -8,7 +7,7 @@ use super::rules::{Rule, normal, rule_of, rule_of_reply, subscribes};
 use super::side::{PATIENCE, Side};
 use super::step::Step;
 use larder_testkit::syntax::Vocabulary;
-use larder_testkit::{Client, Kind, Server, Value, wait_until, words};
+use larder_testkit::{Client, Clock, Kind, Server, Value, wait_until, words};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Steps of a sequence, as values and as lines of text.
 
-use larder_testkit::words;
+use larder_testkit::{quote, words};
 use std::fmt::Write as _;
 
 /// One thing that happens to both servers.
@@ -59,29 +59,6 @@ fn step_of(line: &str) -> Step {
     }
     let (connection, command) = line.split_once("> ").expect("a connection and a command");
     Step::Send { connection: connection.parse().expect("a connection's number"), args: words(command) }
-}
-
-/// A word as [`words`] takes it.
-fn quote(arg: &[u8]) -> String {
-    let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
-    if !arg.is_empty() && arg.iter().all(is_plain) {
-        return String::from_utf8_lossy(arg).into_owned();
-    }
-    let mut text = String::from("\"");
-    for &byte in arg {
-        match byte {
-            b'"' | b'\\' => {
-                text.push('\\');
-                text.push(byte as char);
-            }
-            b' '..=b'~' => text.push(byte as char),
-            _ => {
-                let _ = write!(text, "\\x{byte:02x}");
-            }
-        }
-    }
-    text.push('"');
-    text
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The clock that the servers see: see `clock.c`.
+//! A clock that a test moves and servers see: see `clock.c`.
 
-use larder_testkit::preload;
+use crate::preload;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -14,24 +14,36 @@ pub struct Clock {
     path: PathBuf,
     library: PathBuf,
     passed_ms: u64,
+    /// How far the monotonic clock is ahead of the time of day.
+    ahead_ms: u64,
 }
 
 impl Clock {
     /// Compiles the library and starts the clock, in a directory of the test's own.
     pub fn new(dir: &Path) -> Clock {
         fs::create_dir_all(dir).expect("a directory");
-        let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lockstep/clock.c"));
+        let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/clock.c"));
         let (path, library) = (dir.join("clock"), preload::library(source, dir));
         let file = OpenOptions::new().create(true).truncate(true).write(true).open(&path).expect("it opens");
-        let mut clock = Clock { file, path, library, passed_ms: 0 };
+        let mut clock = Clock { file, path, library, passed_ms: 0, ahead_ms: 0 };
         clock.advance(0);
         clock
     }
 
-    /// Has `ms` pass.
+    /// Advances both clocks by `ms` milliseconds.
     pub fn advance(&mut self, ms: u64) {
         self.passed_ms += ms;
-        let forward_ns = self.passed_ms * 1_000_000;
+        self.write();
+    }
+
+    /// Advances the monotonic clock alone: scripts run for `ms` milliseconds longer, and no deadline comes.
+    pub fn advance_monotonic(&mut self, ms: u64) {
+        self.ahead_ms += ms;
+        self.write();
+    }
+
+    fn write(&mut self) {
+        let forward_ns = (self.passed_ms + self.ahead_ms) * 1_000_000;
         self.file.write_all_at(&forward_ns.to_le_bytes(), 8).expect("it is written");
         self.file.write_all_at(&self.wall_us().to_le_bytes(), 0).expect("it is written");
     }

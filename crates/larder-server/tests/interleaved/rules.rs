@@ -1,0 +1,101 @@
+//! What may differ between the two servers, each with its reason.
+
+use larder_testkit::Value;
+
+/// What the error begins with that stands for an incomplete reply.
+pub const INCOMPLETE: &str = "incomplete: ";
+
+/// Facts of a sequence and a connection that rules depend on.
+#[derive(Clone, Copy, Default)]
+pub struct Circumstances {
+    /// `SWAPDB` was sent. Larder then invalidates every key that a client caches; Valkey invalidates none.
+    pub swapped: bool,
+    /// Both servers load their files. Valkey invalidates the keys that commands in its file touch, after all keys.
+    pub reloads: bool,
+    /// Both servers have closed the connection. A client that is killed gets the replies that were ready; Valkey drops those that
+    /// it has not written, in the middle of that to EXEC too.
+    pub is_closed: bool,
+}
+
+/// Whether the replies and messages of one connection agree.
+pub fn agree(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -> bool {
+    let (mut larder, mut valkey) = (normal(larder), normal(valkey));
+    if circumstances.swapped {
+        larder.retain(|value| !is_flush(value));
+        valkey.retain(|value| !is_flush(value));
+    }
+    if circumstances.reloads {
+        larder.retain(|value| !is_invalidation(value));
+        valkey.retain(|value| !is_invalidation(value));
+    }
+    if circumstances.is_closed {
+        valkey.retain(|value| !value.text().starts_with(INCOMPLETE));
+        larder.truncate(valkey.len());
+    }
+    larder.len() == valkey.len() && larder.iter().zip(&valkey).all(|(a, b)| a == b || are_both_refusals(a, b))
+}
+
+/// A command may be refused for several reasons. Either is true, as docs/compatibility.md says.
+fn are_both_refusals(larder: &Value, valkey: &Value) -> bool {
+    const REASONS: [&str; 3] = ["BUSY ", "only (P|S)SUBSCRIBE", "OOM "];
+    let is_refusal = |value: &Value| {
+        let text = if value.is_error() { value.text() } else { String::new() };
+        REASONS.iter().any(|reason| text.contains(reason))
+    };
+    is_refusal(larder) && is_refusal(valkey)
+}
+
+/// Replies and messages without what may differ.
+fn normal(values: &[Value]) -> Vec<Value> {
+    let mut values: Vec<Value> = values.to_vec();
+    sort_ends_of_subscriptions(&mut values);
+    // Valkey sends a null of the other protocol if the client that tracks uses that one, and not the client that it redirects to.
+    for value in &mut values {
+        if *value == Value::Push(vec![Value::Bulk(b"invalidate".to_vec()), Value::NullBulk]) {
+            *value = Value::Push(vec![Value::Bulk(b"invalidate".to_vec()), Value::Null]);
+        }
+    }
+    sort_patterns(&mut values);
+    values.dedup_by(|a, b| a == b && is_flush(a));
+    values
+}
+
+fn is_invalidation(value: &Value) -> bool {
+    matches!(value, Value::Push(items) if items.first().is_some_and(|kind| kind.bytes() == b"invalidate"))
+}
+
+/// Whether a message invalidates every key. A server that loads a file sends one for each FLUSHALL in it, and files differ.
+fn is_flush(value: &Value) -> bool {
+    matches!(value, Value::Push(items) if items.len() == 2 && items[0].bytes() == b"invalidate" && items[1] == Value::Null)
+}
+
+/// A message that several patterns of a client let through comes once for each, in the order of a hash table.
+fn sort_patterns(values: &mut [Value]) {
+    let is_message = |value: &Value| value.items().len() == 4 && value.items()[0].bytes() == b"pmessage";
+    for run in values.chunk_by_mut(|a, b| is_message(a) && is_message(b) && a.items()[2..] == b.items()[2..])
+    {
+        if is_message(&run[0]) {
+            run.sort_by_key(|value| value.items()[1].text());
+        }
+    }
+}
+
+/// A client that unsubscribes from everything is told so for each channel, in the order of a hash table: a server's own.
+fn sort_ends_of_subscriptions(values: &mut [Value]) {
+    let is_end = |value: &Value| {
+        let kind = value.items().first().map(Value::text).unwrap_or_default();
+        value.items().len() == 3 && kind.ends_with("unsubscribe")
+    };
+    for run in values.chunk_by_mut(|a, b| is_end(a) && is_end(b) && a.items()[0] == b.items()[0]) {
+        let mut channels: Vec<Value> = run.iter().filter_map(|value| value.items().get(1)).cloned().collect();
+        if run.len() < 2 || channels.len() < run.len() || !is_end(&run[0]) {
+            continue;
+        }
+        channels.sort_by_key(|channel| format!("{channel:?}"));
+        for (value, channel) in run.iter_mut().zip(channels) {
+            if let Value::Push(items) | Value::Array(items) = value {
+                items[1] = channel;
+            }
+        }
+    }
+}

@@ -1,0 +1,551 @@
+//! Runs sequences against both servers, one step after the other, and compares every connection after each.
+
+use super::connection::Connection;
+use super::rules::{Circumstances, INCOMPLETE, agree};
+use super::side::{PATIENCE, Side};
+use super::step::Step;
+use larder_testkit::{Clock, Kind, Server, Value, encode, parse};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Functions that sequences call.
+const LIBRARY: &str = "#!lua name=one
+    server.register_function('push', function(keys) return server.call('RPUSH', keys[1], 'f') end)
+    server.register_function('hang', function() while true do end end)
+    server.register_function{function_name = 'read', callback = function(keys) return server.call('GET', keys[1]) end,
+        flags = {'no-writes'}}
+    server.register_function{function_name = 'stay', callback = function() while true do end end, flags = {'no-writes'}}";
+
+/// What a sequence begins with.
+const BEGIN: &[&str] = &[
+    "CLIENT UNPAUSE",
+    "CONFIG SET notify-keyspace-events \"\" maxmemory 0 busy-reply-threshold 1",
+    "FLUSHALL SYNC",
+    "SCRIPT FLUSH",
+    "FUNCTION FLUSH",
+    "ACL DELUSER u",
+    "ACL SETUSER u reset on nopass +@all ~* &*",
+    "ACL LOG RESET",
+];
+
+/// Past every pause and every deadline of a sequence.
+const LATER_MS: u64 = 10_000_000;
+
+/// How long a script runs, for a server that looks at its monotonic clock.
+const SCRIPT_MS: u64 = 3;
+
+/// A few periods of Valkey's periodic work.
+const NOTICED_AFTER: Duration = Duration::from_millis(7);
+
+/// Scripts that wait for one another to be killed, at most.
+const SCRIPTS_MAX: usize = 200;
+
+/// How often the end of a sequence looks for a further script.
+const FURTHER_SCRIPTS_MAX: u32 = 5;
+
+/// Bytes of append-only files after which they are rewritten.
+const LOG_MAX: u64 = 400 << 10;
+
+/// How it is told that a sequence could not begin.
+const UNUSABLE: &str = "before the sequence";
+
+/// Where the servers differ.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// After which step; the number of steps: at the end.
+    pub at: usize,
+    /// What differs.
+    pub what: String,
+}
+
+/// Both servers, on one clock.
+pub struct Interleaved {
+    sides: [Side; 2],
+    clock: Clock,
+    dir: PathBuf,
+    larder: PathBuf,
+    threads: String,
+    /// The sequence has a SWAPDB.
+    swapped: bool,
+    /// The step is one in which the servers load their files.
+    reloads: bool,
+    /// How long a difference must last to be one.
+    pub patience: Duration,
+    /// Steps of all sequences.
+    pub steps: u64,
+}
+
+impl Interleaved {
+    /// Starts both servers with a clock of their own in `dir`: a program of Larder, and Valkey.
+    pub fn start(dir: &Path, larder: &Path, threads: &str) -> Interleaved {
+        let clock = Clock::new(dir);
+        let sides = start_sides(&clock, dir, larder, threads);
+        let (larder, threads) = (larder.to_owned(), threads.to_owned());
+        Interleaved {
+            sides,
+            clock,
+            dir: dir.to_owned(),
+            larder,
+            threads,
+            swapped: false,
+            reloads: false,
+            patience: Duration::from_secs(2),
+            steps: 0,
+        }
+    }
+
+    /// Starts both servers again, with empty files.
+    pub fn restart(&mut self) {
+        for side in &mut self.sides {
+            side.server.kill();
+            let _ = std::fs::remove_dir_all(self.dir.join(side.kind.name()));
+        }
+        self.sides = start_sides(&self.clock, &self.dir, &self.larder, &self.threads);
+    }
+
+    /// Whether a difference leaves servers that no further sequence can begin with.
+    pub fn is_unusable(&mut self, difference: &Difference) -> bool {
+        difference.what.starts_with(UNUSABLE)
+            || difference.what.contains("does not answer")
+            || self.sides.iter_mut().any(|side| side.server.has_ended().is_some())
+    }
+
+    /// Runs a sequence from a clean state on. Returns the first difference.
+    pub fn run(&mut self, steps: &[Step]) -> Option<Difference> {
+        let swaps = |arg: &Vec<u8>| arg.eq_ignore_ascii_case(b"SWAPDB");
+        self.swapped =
+            steps.iter().any(|step| matches!(step, Step::Send { args, .. } if args.iter().any(swaps)));
+        if let Err(what) = self.reset(steps) {
+            return Some(Difference { at: 0, what: format!("{UNUSABLE}: {what}") });
+        }
+        for (at, step) in steps.iter().enumerate() {
+            self.steps += 1;
+            if let Err(what) = self.step(step) {
+                return Some(Difference { at, what });
+            }
+        }
+        self.finish().err().map(|what| Difference { at: steps.len(), what })
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Send { connection, args, joins_next } => {
+                if self.sides[1].clients[*connection].is_closed && !self.open(*connection)? {
+                    return Ok(());
+                }
+                for side in &mut self.sides {
+                    let args: Vec<Vec<u8>> = args.iter().map(|arg| filled_in(arg, side)).collect();
+                    let mut request = Vec::new();
+                    encode(&mut request, &args);
+                    side.clients[*connection].note(&args);
+                    side.clients[*connection].pending.extend(request);
+                    if !joins_next {
+                        side.clients[*connection].flush();
+                    }
+                }
+                if *joins_next {
+                    return Ok(());
+                }
+                self.settle()?;
+                if is_kill_of_script(args) { self.await_end_of_script() } else { Ok(()) }
+            }
+            Step::Close { connection } => {
+                self.close(*connection)?;
+                self.settle()
+            }
+            Step::Advance { ms } => self.advance(*ms),
+            Step::Reload => self.reload(),
+        }
+    }
+
+    /// Has time pass, and waits until both servers have noticed: Valkey reads the clock in its periodic work.
+    fn advance(&mut self, ms: u64) -> Result<(), String> {
+        if self.sides.iter().any(Side::is_busy) {
+            // While a script hangs, Larder ends waits whose time is over; Valkey does that when the script has ended.
+            return Ok(());
+        }
+        self.clock.advance(ms);
+        let deadline = Instant::now() + NOTICED_AFTER;
+        while Instant::now() < deadline {
+            self.barrier()?;
+        }
+        self.settle()
+    }
+
+    /// Has both servers load their append-only files, unless they refuse commands, and compares the data.
+    fn reload(&mut self) -> Result<(), String> {
+        if !self.executes() {
+            return Ok(());
+        }
+        self.sides.iter_mut().for_each(|side| side.send_on_control(&["DEBUG", "LOADAOF"]));
+        let [larder, valkey] = self.both(|side| side.control_reply());
+        let (larder, valkey) = (larder?, valkey?);
+        if larder != valkey {
+            return Err(format!("DEBUG LOADAOF: Larder {larder}, Valkey {valkey}"));
+        }
+        self.reloads = true;
+        let settled = self.settle();
+        self.reloads = false;
+        settled?;
+        self.compare_data()
+    }
+
+    /// Whether both servers execute commands: no script hangs and there is no pause.
+    fn executes(&self) -> bool {
+        self.sides.iter().all(Side::executes)
+    }
+
+    fn both<R>(&mut self, mut ask: impl FnMut(&mut Side) -> R) -> [R; 2] {
+        let [larder, valkey] = &mut self.sides;
+        [ask(larder), ask(valkey)]
+    }
+
+    /// Opens a connection that was closed, or a further one, if the servers execute commands; it gets one id on both.
+    fn open(&mut self, connection: usize) -> Result<bool, String> {
+        if connection < self.sides[0].clients.len() && !self.executes() {
+            return Ok(false);
+        }
+        let [larder, valkey] = self.both(|side| side.open(connection));
+        let (mut larder, mut valkey) = (larder?, valkey?);
+        while larder != valkey {
+            if larder < valkey {
+                larder = self.sides[0].open(connection)?;
+            } else {
+                valkey = self.sides[1].open(connection)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Closes a connection, and waits until the servers have noticed.
+    fn close(&mut self, connection: usize) -> Result<(), String> {
+        if !self.executes() {
+            // The server does not look at a client whose script hangs.
+            return Ok(());
+        }
+        for side in &mut self.sides {
+            side.clients[connection].end();
+            let deadline = Instant::now() + PATIENCE;
+            while !side.clients[connection].is_closed {
+                side.clients[connection].poll();
+                if Instant::now() > deadline {
+                    return Err(format!("{:?} does not close connection {connection}", side.kind));
+                }
+                std::thread::yield_now();
+            }
+            // How much of its replies a client that goes still gets is a matter of time.
+            side.clients[connection].received.clear();
+        }
+        Ok(())
+    }
+
+    /// Waits until both servers have done what they were asked to, and compares all connections.
+    fn settle(&mut self) -> Result<(), String> {
+        self.barrier()?;
+        let deadline = Instant::now() + self.patience;
+        let mut pause = Duration::from_micros(20);
+        loop {
+            self.sides.iter_mut().for_each(Side::poll);
+            let Err(what) = self.compare() else { return Ok(()) };
+            if Instant::now() > deadline {
+                return Err(what);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
+            self.barrier()?;
+        }
+    }
+
+    /// Waits until both servers have answered twice: the second time all replies to what came before the first are written.
+    fn barrier(&mut self) -> Result<(), String> {
+        self.rounds()?;
+        while self.sides.iter_mut().any(|side| side.has_lost_controls()) {
+            self.rounds()?;
+        }
+        Ok(())
+    }
+
+    fn rounds(&mut self) -> Result<(), String> {
+        if self.sides.iter_mut().any(|side| side.has_lost_controls()) {
+            // What one of them has closed, the other closes too.
+            let deadline = Instant::now() + PATIENCE;
+            while self.sides.iter_mut().any(|side| !side.has_lost_controls()) && Instant::now() < deadline {
+                std::thread::yield_now();
+            }
+            self.sides.iter_mut().for_each(Side::reopen_controls);
+        }
+        for _ in 0..2 {
+            self.sides.iter_mut().for_each(Side::begin_round);
+            let deadline = Instant::now() + PATIENCE;
+            while let Some(late) =
+                self.sides.iter_mut().rev().find_map(|side| (!side.end_round()).then_some(side))
+            {
+                // A script may hang.
+                if Instant::now() > deadline {
+                    return Err(late.silence());
+                }
+                self.clock.advance_monotonic(SCRIPT_MS);
+            }
+            if self.sides[1].is_busy() {
+                self.clock.advance_monotonic(SCRIPT_MS);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares what has arrived since the last step; what agrees is dropped.
+    fn compare(&mut self) -> Result<(), String> {
+        let [larder, valkey] = &mut self.sides;
+        let is_busy = valkey.is_busy();
+        for (number, (ours, theirs)) in larder.clients.iter_mut().zip(&mut valkey.clients).enumerate() {
+            if ours.received != theirs.received {
+                let is_closed = ours.is_closed && theirs.is_closed;
+                let circumstances = Circumstances { swapped: self.swapped, reloads: self.reloads, is_closed };
+                let [a, b] = [&ours.received, &theirs.received].map(|bytes| values_of(bytes));
+                // While its script hangs, Valkey writes nothing to a client, replies to earlier commands neither; Larder sends what a
+                // transaction invalidates when it has ended.
+                let both = a.len().min(b.len());
+                if is_busy && agree(&a[..both], &b[..both], circumstances) {
+                    continue;
+                }
+                if !agree(&a, &b, circumstances) {
+                    return Err(difference(number, &a, &b));
+                }
+            }
+            ours.received.clear();
+            theirs.received.clear();
+            // Valkey keeps the connection of a client that gets no replies when it quits.
+            if ours.is_closed && theirs.quits_unheard.1 {
+                theirs.end();
+                theirs.is_closed = true;
+            }
+            if ours.is_closed != theirs.is_closed {
+                let closer = if ours.is_closed { "Larder" } else { "Valkey" };
+                return Err(format!("connection {number}: only {closer} closes it"));
+            }
+        }
+        let is_same = match (&larder.mood, &valkey.mood) {
+            (Some(Value::Null), _) | (_, Some(Value::Null)) => true,
+            (ours, theirs) => ours == theirs,
+        };
+        if !is_same {
+            let [ours, theirs] = [&larder.mood, &valkey.mood].map(mood_text);
+            return Err(format!("PING on another connection: Larder {ours}, Valkey {theirs}"));
+        }
+        Ok(())
+    }
+
+    /// Waits until no script runs, for a moment: there may be further ones.
+    fn await_end_of_script(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + Duration::from_millis(30);
+        while !self.executes() && Instant::now() < deadline {
+            self.barrier()?;
+        }
+        self.settle()
+    }
+
+    /// Ends scripts, and compares what comes of it and the data.
+    fn finish(&mut self) -> Result<(), String> {
+        for number in 0..self.sides[0].clients.len() {
+            self.sides.iter_mut().for_each(|side| side.clients[number].flush());
+        }
+        self.settle()?;
+        for tries in 1.. {
+            self.end_scripts()?;
+            match self.settle() {
+                // A further script has begun when one was killed.
+                Err(_) if tries < FURTHER_SCRIPTS_MAX && self.sides.iter().any(Side::is_busy) => {}
+                settled => {
+                    settled?;
+                    break;
+                }
+            }
+        }
+        if !self.executes() {
+            // In a pause.
+            return Ok(());
+        }
+        self.compare_data()
+    }
+
+    /// Kills scripts until there is none.
+    fn end_scripts(&mut self) -> Result<(), String> {
+        for _ in 0..SCRIPTS_MAX {
+            if self.executes() {
+                return Ok(());
+            }
+            let killers = self.both(|side| (!side.executes()).then(|| side.kill_script()));
+            self.barrier()?;
+            let is_paused =
+                |killer: Option<Connection>| killer.is_none_or(|mut killer| killer.take().is_none());
+            if killers.map(is_paused) == [true; 2] {
+                return Ok(());
+            }
+        }
+        Err("scripts do not end".to_owned())
+    }
+
+    /// Ends scripts and pauses; returns whether nothing is left of a sequence whose connections are closed.
+    fn is_calm(&mut self) -> Result<bool, String> {
+        self.barrier()?;
+        self.end_scripts()?;
+        self.clock.advance(LATER_MS);
+        self.barrier()?;
+        if !self.executes() {
+            return Ok(false);
+        }
+        for side in &mut self.sides {
+            if side.ask("CLIENT LIST")?.text().lines().count() != side.own_connections() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn compare_data(&mut self) -> Result<(), String> {
+        let [larder, valkey] = self.both(|side| side.ask("DEBUG DIGEST"));
+        if larder? == valkey? {
+            return Ok(());
+        }
+        let [larder, valkey] = self.both(Side::contents);
+        let (larder, valkey) = (larder?, valkey?);
+        for (ours, theirs) in larder.iter().zip(&valkey) {
+            if ours != theirs {
+                return Err(format!("data: Larder has {ours}, Valkey {theirs}"));
+            }
+        }
+        if larder.len() != valkey.len() {
+            return Err(format!("data: Larder has {larder:?}, Valkey {valkey:?}"));
+        }
+        // Expired keys are left, which each server deletes when it comes across them.
+        Ok(())
+    }
+
+    fn reset(&mut self, steps: &[Step]) -> Result<(), String> {
+        self.sides.iter_mut().for_each(|side| {
+            side.clients.clear();
+            side.ids.clear();
+        });
+        let deadline = Instant::now() + PATIENCE;
+        while !self.is_calm()? {
+            if Instant::now() > deadline {
+                return Err("the last sequence does not end".to_owned());
+            }
+        }
+        for side in &mut self.sides {
+            for line in BEGIN {
+                let reply = side.ask(line)?;
+                if reply.is_error() {
+                    return Err(format!("{:?}: {line}: {reply}", side.kind));
+                }
+            }
+            side.cmd(&["FUNCTION", "LOAD", LIBRARY])?;
+        }
+        self.rewrite_large_logs()?;
+        for number in 0..super::step::connections(steps) {
+            self.open(number)?;
+        }
+        self.barrier()
+    }
+
+    /// Rewrites append-only files that have grown: sequences have them loaded.
+    fn rewrite_large_logs(&mut self) -> Result<(), String> {
+        for side in &mut self.sides {
+            let folder = self.dir.join(side.kind.name()).join("appendonlydir");
+            let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let len: u64 = files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
+            if len < LOG_MAX {
+                continue;
+            }
+            side.ask("BGREWRITEAOF")?;
+            let deadline = Instant::now() + PATIENCE;
+            while !side.ask("INFO persistence")?.text().contains("aof_rewrite_in_progress:0") {
+                if Instant::now() > deadline {
+                    return Err(format!("{:?} does not end its rewrite", side.kind));
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn start_sides(clock: &Clock, dir: &Path, larder: &Path, threads: &str) -> [Side; 2] {
+    let controls = threads.parse().expect("a number of threads");
+    let side = |kind: Kind, program: &Path, slow: u32, own: &[&str]| {
+        let mut variables = clock.environment(slow).to_vec();
+        variables.push("LARDER_CHECK_UNITS=1".to_owned());
+        let program = program.to_string_lossy();
+        let mut command = vec!["env"];
+        command.extend(variables.iter().map(String::as_str));
+        command.push(&program);
+        let data = dir.join(kind.name());
+        std::fs::create_dir_all(&data).expect("the directory is writable");
+        let data = data.to_string_lossy();
+        let options = [
+            "--enable-debug-command",
+            "yes",
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "always",
+            "--auto-aof-rewrite-percentage",
+            "0",
+            "--dir",
+            &data,
+        ];
+        let mut side = Side::new(kind, Server::start(&command, &[&options[..], own].concat()), controls);
+        let reply = side.ask("DEBUG SET-ACTIVE-EXPIRE 0").expect("the server answers");
+        assert_eq!(reply.text(), "OK");
+        side
+    };
+    // Larder counts on from the last reading of the time of day; Valkey reads it in its periodic work.
+    [
+        side(Kind::Larder, larder, 1_000_000, &["--threads", threads]),
+        side(Kind::Valkey, &Kind::Valkey.program(), 1, &["--hz", "500"]),
+    ]
+}
+
+/// An argument with ids and addresses in the place of `%2` and `@2`.
+fn filled_in(arg: &[u8], side: &Side) -> Vec<u8> {
+    let number = |digit: &u8| char::from(*digit).to_digit(10).map(|digit| digit as usize);
+    match arg {
+        [b'%', digit] => {
+            let id = number(digit).and_then(|number| side.ids.get(number));
+            id.map_or_else(|| arg.to_vec(), |id| id.to_string().into_bytes())
+        }
+        [b'@', digit] => {
+            let client = number(digit).and_then(|number| side.clients.get(number));
+            client.map_or_else(|| arg.to_vec(), |client| client.address.clone().into_bytes())
+        }
+        _ => arg.to_vec(),
+    }
+}
+
+fn is_kill_of_script(args: &[Vec<u8>]) -> bool {
+    let [name, word, ..] = args else { return false };
+    let is_one =
+        |name: &[u8]| ["SCRIPT", "FUNCTION"].iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+    is_one(name) && word.eq_ignore_ascii_case(b"KILL")
+}
+
+fn values_of(mut bytes: &[u8]) -> Vec<Value> {
+    let mut values = Vec::new();
+    while let Ok(Some((value, len))) = parse(bytes) {
+        values.push(value);
+        bytes = &bytes[len..];
+    }
+    if !bytes.is_empty() {
+        values.push(Value::Error(format!("{INCOMPLETE}{}", bytes.escape_ascii())));
+    }
+    values
+}
+
+fn difference(number: usize, larder: &[Value], valkey: &[Value]) -> String {
+    let text = |values: &[Value]| values.iter().map(Value::to_string).collect::<Vec<_>>().join("  ");
+    format!("connection {number}:\n    Larder: {}\n    Valkey: {}", text(larder), text(valkey))
+}
+
+fn mood_text(mood: &Option<Value>) -> String {
+    mood.as_ref().map_or_else(|| "waits".to_owned(), Value::to_string)
+}
