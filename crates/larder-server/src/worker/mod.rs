@@ -218,6 +218,8 @@ impl EventLoop {
             }
             self.worker.stats().loop_ns.add(woken.elapsed().as_nanos() as u64);
         }
+        // Of what other threads have answered before the server could end: SCRIPT KILL for one.
+        self.take_mail();
         self.flush_at_last();
     }
 
