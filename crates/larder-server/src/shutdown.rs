@@ -68,6 +68,8 @@ fn shut_down_after(
         engine.wake_cluster();
         return Err(could_not(shared));
     }
+    // A script that has just ended answers those who have killed it before it leaves its turn.
+    drop(persist.engine().try_take_turn(no_shards));
     // The client that asked sees its connection close when the threads stop. No connection is accepted after that.
     process::close_listeners(shared);
     shared.request_stop(flags);
