@@ -2,7 +2,7 @@
 //! event loops use as well, connections to other servers ([`PeerLink`]), which certificates to
 //! trust ([`verify`]), and the files that hold certificates and keys ([`pem`], [`key`]).
 //!
-//! rustls does the protocol and aws-lc the cryptography ([`provider`]); docs/design/tls.md says
+//! rustls does the protocol and aws-lc the cryptography ([`mod@provider`]); docs/design/tls.md says
 //! why. The server makes its own configurations of rustls; [`client_config`] makes one for programs
 //! that connect as clients.
 
