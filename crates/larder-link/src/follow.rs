@@ -13,10 +13,9 @@ use crate::compression::{Damaged, Decoder};
 use crate::handshake::{self, Answer};
 use crate::peer::{Peer, send};
 use crate::transfer::{self, TakeSnapshot};
-use larder_engine::{Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, LogLevel, MayWait, random_id};
+use larder_engine::{Applied, Applier, ConnInfo, Engine, LinkState, LogLevel, MayWait, random_id};
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -236,14 +235,7 @@ impl Drop for Followed<'_> {
 
 /// The link as a client of this server.
 fn client_info(engine: &Engine, socket: &dyn Wire) -> ConnInfo {
-    let text = |address: io::Result<SocketAddr>| address.map_or_else(|_| String::new(), |a| a.to_string());
-    ConnInfo {
-        id: engine.next_client_id(),
-        addr: text(socket.peer_addr()),
-        laddr: text(socket.local_addr()),
-        fd: socket.fd(),
-        kind: ConnKind::Tcp,
-    }
+    ConnInfo::of_own(engine.next_client_id(), [socket.peer_addr(), socket.local_addr()], socket.fd())
 }
 
 /// Telling the primary how far this server has come, and how far its append-only file.

@@ -131,7 +131,7 @@ impl Pause {
         if is_clients && self.all.load(Relaxed) {
             return true;
         }
-        if session.follows_redirects && self.awaits_leader() {
+        if session.follows_redirects() && self.awaits_leader() {
             let flags = flags_of(scripts, found.command, args);
             if is_for_primary(session, found.command, flags) {
                 return true;

@@ -16,6 +16,9 @@ use crate::tracking::Tracking;
 use larder_cluster::Viewer;
 use larder_resp::{OwnedArgs, Protocol};
 use parking_lot::Mutex;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst,
@@ -45,6 +48,15 @@ pub struct ConnInfo {
     pub fd: i32,
     /// How it is connected.
     pub kind: ConnKind,
+}
+
+impl ConnInfo {
+    /// Describes a connection by TCP that this server has opened: `id` is a new client's; the addresses are those of the other end and
+    /// of this one, empty where the system cannot tell.
+    pub fn of_own(id: u64, ends: [io::Result<SocketAddr>; 2], fd: RawFd) -> ConnInfo {
+        let [addr, laddr] = ends.map(|end| end.map_or_else(|_| String::new(), |address| address.to_string()));
+        ConnInfo { id, addr, laddr, fd, kind: ConnKind::Tcp }
+    }
 }
 
 /// The classes of clients that output limits distinguish.
@@ -348,8 +360,6 @@ pub struct Session {
     pub(crate) keeps_rights: bool,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) no_touch: bool,
-    /// A replica answers it with the address of its primary, as it has asked for (`CLIENT CAPA redirect`).
-    pub(crate) follows_redirects: bool,
     /// ASKING came: the next command may use a slot that is on its way here.
     pub(crate) asking: bool,
     pub(crate) multi: Option<Box<Queue>>,
@@ -415,7 +425,6 @@ impl Session {
             keeps_rights: false,
             reply_mode: ReplyMode::On,
             no_touch: false,
-            follows_redirects: false,
             asking: false,
             multi: None,
             watched: Vec::new(),
@@ -504,6 +513,12 @@ impl Session {
     /// Whether it has waited and is served: the reply is on its way to its worker.
     pub fn is_served(&self) -> bool {
         self.waiter.as_ref().is_some_and(|waiter| waiter.is_served())
+    }
+
+    /// Whether a replica is to answer it with the address of its primary, as it has asked for (`CLIENT CAPA redirect`).
+    #[inline]
+    pub(crate) fn follows_redirects(&self) -> bool {
+        self.shared.has(client_flags::CAPA_REDIRECT)
     }
 
     /// Whether its commands come from an append-only file.

@@ -30,7 +30,7 @@ pub(super) fn check(
         && free
         && session.authenticated
         && !session.only_listens()
-        && !session.follows_redirects
+        && !session.follows_redirects()
         && !session.is_monitor
         && (!engine.gate.is_shut() || is_plainly_here(engine, worker, found, args));
     if is_plain { Ok(()) } else { check_closely(engine, worker, session, found, args, free) }
@@ -72,7 +72,7 @@ fn check_closely(
         session.shared.last_command.store(found.id + 1, Relaxed);
         check_rights(engine, session, found, args)?;
     }
-    if session.follows_redirects
+    if session.follows_redirects()
         && admission::check_place(engine, session, command, flags_of(&engine.scripts, command, args))?
     {
         return Ok(());
@@ -109,7 +109,7 @@ fn check_closely(
 /// REPLICAOF, ACL SETUSER and their like forbid is not done any more when they have replied.
 #[inline]
 pub(super) fn may_have_changed(engine: &Engine, session: &Session) -> bool {
-    engine.gate.refuses() || session.follows_redirects || session.access.epoch() != engine.acl.epoch()
+    engine.gate.refuses() || session.follows_redirects() || session.access.epoch() != engine.acl.epoch()
 }
 
 /// Asks again about a command that was let in, before its handler is called.
@@ -132,7 +132,7 @@ pub(super) fn check_again(
         }
     }
     let flags = flags_of(&engine.scripts, command, args);
-    if session.follows_redirects && admission::check_place(engine, session, command, flags)? {
+    if session.follows_redirects() && admission::check_place(engine, session, command, flags)? {
         return Ok(());
     }
     admission::check(engine, session, command, flags)

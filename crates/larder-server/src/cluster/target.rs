@@ -2,7 +2,7 @@
 
 use crate::shared::Shared;
 use crate::tls::{Fault, NodeStream};
-use larder_engine::{ConnInfo, ConnKind, Engine, Migration};
+use larder_engine::{ConnInfo, Engine, Migration};
 use larder_link::dial;
 use mio::net::TcpStream;
 use socket2::Protocol;
@@ -72,15 +72,9 @@ pub fn dial(shared: &Shared, engine: &Engine, job: &Migration) -> Result<NodeStr
 
 /// The connection as CLIENT LIST shows it.
 pub fn describe(engine: &Engine, stream: &NodeStream) -> ConnInfo {
-    let text = |address: io::Result<SocketAddr>| address.map_or_else(|_| String::new(), |a| a.to_string());
     let socket = stream.socket();
-    ConnInfo {
-        id: engine.next_client_id(),
-        addr: text(socket.peer_addr()),
-        laddr: text(socket.local_addr()),
-        fd: socket.as_raw_fd(),
-        kind: ConnKind::Tcp,
-    }
+    let ends = [socket.peer_addr(), socket.local_addr()];
+    ConnInfo::of_own(engine.next_client_id(), ends, socket.as_raw_fd())
 }
 
 fn address_of(engine: &Engine, job: &Migration, uses_tls: bool) -> Result<SocketAddr, Unreachable> {

@@ -129,7 +129,6 @@ pub(super) fn import_source(context: &mut Context<'_>, args: Args<'_>) -> Comman
 pub(super) fn capa(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if args.from(2).iter().any(|word| is_word(word, "redirect")) {
         context.session.shared.set_flag(client_flags::CAPA_REDIRECT, true);
-        context.session.follows_redirects = true;
     }
     context.reply.ok();
     Ok(())
