@@ -12,14 +12,14 @@
 //! kernel when there is room.
 
 use crate::connection::Stream;
-use larder_engine::{ClientShared, Engine, Replica};
+use larder_engine::{ClientShared, Cursor, Engine, Replica};
 use parking_lot::{Mutex, RwLock};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Bytes taken from the log at once.
-const PIECE_BYTES: usize = 64 << 10;
+pub const PIECE_BYTES: usize = 64 << 10;
 /// Bytes that one replica is sent at once by a worker that has others to serve.
 pub const TURN_BYTES: u64 = 1 << 20;
 
@@ -97,26 +97,45 @@ impl Outlet {
         let Some(cursor) = self.replica.cursor().filter(|_| self.replica.is_online()) else {
             return Ok(*takes);
         };
-        let until = end.min(cursor.position() + TURN_BYTES);
-        while *takes && cursor.position() < until {
-            piece.clear();
-            engine.append_log().read_stream(cursor.position(), piece, PIECE_BYTES);
-            let sent = match stream.write(piece) {
-                Ok(sent) => sent,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-                Err(error) => {
-                    *takes = false;
-                    return Err(error);
-                }
-            };
-            cursor.advance(sent as u64);
-            *takes = sent == piece.len();
-            self.client.add_net_out(sent);
-            engine.replication().bytes_out.fetch_add(sent as u64, Relaxed);
+        if !*takes {
+            return Ok(false);
         }
-        Ok(*takes)
+        let sent = send_from(engine, &cursor, end, piece, |bytes| {
+            stream.write(bytes).inspect(|&sent| self.client.add_net_out(sent))
+        });
+        *takes = matches!(sent, Ok(true));
+        sent
     }
+}
+
+/// Sends what the stream has from a cursor to `end`, at most [`TURN_BYTES`], by `write`, which says how much the socket took. Returns whether the
+/// socket takes more.
+///
+/// # Errors
+/// The socket is broken.
+pub fn send_from(
+    engine: &Engine,
+    cursor: &Cursor,
+    end: u64,
+    piece: &mut Vec<u8>,
+    mut write: impl FnMut(&[u8]) -> io::Result<usize>,
+) -> io::Result<bool> {
+    let until = end.min(cursor.position() + TURN_BYTES);
+    while cursor.position() < until {
+        piece.clear();
+        engine.append_log().read_stream(cursor.position(), piece, PIECE_BYTES);
+        let sent = match write(piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            sent => sent?,
+        };
+        cursor.advance(sent as u64);
+        engine.replication().bytes_out.fetch_add(sent as u64, Relaxed);
+        if sent < piece.len() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 impl OpenOutlet {

@@ -8,16 +8,13 @@ use super::streaming::Streaming;
 use super::{EventLoop, Hangup};
 use crate::connection::output::Unsent;
 use crate::connection::{Compressed, Connection, Stream};
-use crate::replication::outlets::{Sender, TURN_BYTES};
+use crate::replication::outlets::{PIECE_BYTES, Sender, TURN_BYTES, send_from};
 use crate::replication::syncs::Joiner;
 use larder_engine::{Cursor, Phase, Replica};
 use mio::Token;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Bytes taken from the log at once.
-const PIECE_BYTES: usize = 64 << 10;
 
 impl EventLoop {
     /// A client has become a replica, or has loaded its snapshot.
@@ -119,39 +116,28 @@ impl EventLoop {
         end: u64,
         piece: &mut Vec<u8>,
     ) -> Result<(), Hangup> {
-        if matches!(connection.stream, Stream::Tls(_)) || self.shared.posts().len() == 1 {
-            return self.write_stream_alone(connection, replica, end, piece);
-        }
-        if connection.outlet.as_ref().is_none_or(|open| open.of(replica).is_none()) {
-            let client = connection.session.shared_handle();
-            let opened = self.shared.outlets.open(&connection.stream, replica, client);
-            connection.outlet = Some(opened.map_err(|_| Hangup)?);
-        }
-        let Some(outlet) = connection.outlet.as_ref().and_then(|open| open.of(replica)) else {
-            return Ok(());
+        let engine = self.worker.engine();
+        let sent = if matches!(connection.stream, Stream::Tls(_)) || self.shared.posts().len() == 1 {
+            // No other worker sends here.
+            let Some(cursor) = replica.cursor() else { return Ok(()) };
+            let Connection { stream, session, .. } = connection;
+            send_from(engine, &cursor, end, piece, |bytes| {
+                self.worker.stats().writes.add(1);
+                stream.write(bytes).inspect(|&sent| session.shared().add_net_out(sent))
+            })
+        } else {
+            if connection.outlet.as_ref().is_none_or(|open| open.of(replica).is_none()) {
+                let client = connection.session.shared_handle();
+                let opened = self.shared.outlets.open(&connection.stream, replica, client);
+                connection.outlet = Some(opened.map_err(|_| Hangup)?);
+            }
+            let Some(outlet) = connection.outlet.as_ref().and_then(|open| open.of(replica)) else {
+                return Ok(());
+            };
+            self.worker.stats().writes.add(1);
+            outlet.send(engine, Sender::Own, end, piece)
         };
-        let sent = outlet.send(self.worker.engine(), Sender::Own, end, piece);
-        self.worker.stats().writes.add(1);
         connection.flags.writable = sent.map_err(|_| Hangup)?;
-        Ok(())
-    }
-
-    /// The same where no other worker sends.
-    fn write_stream_alone(
-        &self,
-        connection: &mut Connection,
-        replica: &Arc<Replica>,
-        end: u64,
-        piece: &mut Vec<u8>,
-    ) -> Result<(), Hangup> {
-        let Some(cursor) = replica.cursor() else { return Ok(()) };
-        let until = end.min(cursor.position() + TURN_BYTES);
-        while cursor.position() < until && connection.flags.writable {
-            piece.clear();
-            self.worker.engine().append_log().read_stream(cursor.position(), piece, PIECE_BYTES);
-            let sent = self.write_piece(connection, piece)?;
-            cursor.advance(sent as u64);
-        }
         Ok(())
     }
 
