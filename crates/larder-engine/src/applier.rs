@@ -176,7 +176,7 @@ impl Applier {
             match next {
                 Next::Batch => {}
                 Next::Patience => {
-                    self.own.worker.wait_with_link(true);
+                    self.own.worker.keep_link_waiting();
                     self.tick();
                 }
                 Next::Nothing => return Ok((at, Applied::Everything)),

@@ -255,7 +255,10 @@ impl Worker {
             if flow != Flow::Retry {
                 return true;
             }
-            self.wait_with_link(session.is_of_primary);
+            match session.is_of_primary {
+                true => self.keep_link_waiting(),
+                false => std::thread::sleep(PATIENCE),
+            }
             if !may_go_on(&self.engine) {
                 return false;
             }
@@ -263,16 +266,12 @@ impl Worker {
         }
     }
 
-    /// Waits for a moment until what a thread executes can be; clients of a replica do not wait for a link that does.
-    pub(crate) fn wait_with_link(&self, is_link: bool) {
+    /// Waits for a moment until what the link has read can be applied; clients of the replica do not wait for it meanwhile.
+    pub(crate) fn keep_link_waiting(&self) {
         let reception = &self.engine.replication.reception;
-        if is_link {
-            reception.set_kept(true);
-        }
+        reception.set_kept(true);
         std::thread::sleep(PATIENCE);
-        if is_link {
-            reception.set_kept(false);
-        }
+        reception.set_kept(false);
     }
 
     /// A second worker for the same thread, for the rounds of [`Worker::execute_script`].

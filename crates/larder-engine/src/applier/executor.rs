@@ -84,7 +84,7 @@ impl Executor {
             if done.is_ok() {
                 return;
             }
-            self.worker.wait_with_link(true);
+            self.worker.keep_link_waiting();
             if self.worker.engine.replication.epoch() != self.epoch {
                 return;
             }
