@@ -1,6 +1,6 @@
 //! A clock that a test moves and servers see: see `clock.c`.
 
-use crate::preload;
+use crate::{Server, preload};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,17 @@ impl Clock {
     /// The time of day in us.
     pub fn wall_us(&self) -> u64 {
         START_US + self.passed_ms * 1000
+    }
+
+    /// Starts a server that sees the clock, with a monotonic one that runs `slow` times slower. A build of Larder for development checks
+    /// after each unit that replaying its effects gives what it did.
+    pub fn start_server(&self, program: &Path, slow: u32, args: &[&str]) -> Server {
+        let variables = self.environment(slow);
+        let program = program.to_string_lossy();
+        let mut command = vec!["env", "LARDER_CHECK_UNITS=1"];
+        command.extend(variables.iter().map(String::as_str));
+        command.push(&program);
+        Server::start(&command, args)
     }
 
     /// What a server's environment must say; its monotonic clock runs `slow` times slower.

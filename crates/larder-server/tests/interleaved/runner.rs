@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::rules::{Circumstances, INCOMPLETE, agree};
 use super::side::{PATIENCE, Side};
 use super::step::Step;
-use larder_testkit::{Clock, Kind, Server, Value, encode, parse};
+use larder_testkit::{Clock, Kind, Value, encode, parse};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -473,12 +473,6 @@ impl Interleaved {
 fn start_sides(clock: &Clock, dir: &Path, larder: &Path, threads: &str) -> [Side; 2] {
     let controls = threads.parse().expect("a number of threads");
     let side = |kind: Kind, program: &Path, slow: u32, own: &[&str]| {
-        let mut variables = clock.environment(slow).to_vec();
-        variables.push("LARDER_CHECK_UNITS=1".to_owned());
-        let program = program.to_string_lossy();
-        let mut command = vec!["env"];
-        command.extend(variables.iter().map(String::as_str));
-        command.push(&program);
         let data = dir.join(kind.name());
         std::fs::create_dir_all(&data).expect("the directory is writable");
         let data = data.to_string_lossy();
@@ -494,7 +488,8 @@ fn start_sides(clock: &Clock, dir: &Path, larder: &Path, threads: &str) -> [Side
             "--dir",
             &data,
         ];
-        let mut side = Side::new(kind, Server::start(&command, &[&options[..], own].concat()), controls);
+        let mut side =
+            Side::new(kind, clock.start_server(program, slow, &[&options[..], own].concat()), controls);
         let reply = side.ask("DEBUG SET-ACTIVE-EXPIRE 0").expect("the server answers");
         assert_eq!(reply.text(), "OK");
         side

@@ -7,7 +7,7 @@ use super::rules::{Rule, normal, rule_of, rule_of_reply, subscribes};
 use super::side::{PATIENCE, Side};
 use super::step::Step;
 use larder_testkit::syntax::Vocabulary;
-use larder_testkit::{Client, Clock, Kind, Server, Value, wait_until, words};
+use larder_testkit::{Client, Clock, Kind, Value, wait_until, words};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -101,13 +101,8 @@ impl Lockstep {
         let clock = Clock::new(dir);
         let valkey = Kind::Valkey.program();
         let side = |kind: Kind, program: &Path, slow: u32, own: &[&str]| {
-            let mut variables = clock.environment(slow).to_vec();
-            variables.push("LARDER_CHECK_UNITS=1".to_owned());
-            let program = program.to_string_lossy();
-            let mut command = vec!["env"];
-            command.extend(variables.iter().map(String::as_str));
-            command.push(&program);
-            let server = Server::start(&command, &[&["--enable-debug-command", "yes"], own].concat());
+            let server =
+                clock.start_server(program, slow, &[&["--enable-debug-command", "yes"], own].concat());
             let mut admin = server.client();
             for line in ["DEBUG SET-ACTIVE-EXPIRE 0", "CONFIG SET notify-keyspace-events KEAn"] {
                 assert_eq!(admin.ask(line).text(), "OK", "{line}");
