@@ -22,7 +22,7 @@ pub(crate) struct Election {
 /// Why a replica whose primary has failed does not seek its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hindrance {
-    /// What it has of the primary's data is too old, or nothing.
+    /// The replica has nothing of the primary's data, or what it has is too old.
     OldData,
     /// This sibling has more of it, or may have.
     Sibling(NodeId),

@@ -42,8 +42,8 @@ impl OpenSlots {
         self.importing.iter().filter(move |(_, from)| **from == node).map(|(&slot, _)| slot)
     }
 
-    /// Has slots that lead to a node, or come from it, do so with another one, which took its
-    /// place.
+    /// Puts another node, which took its place, at the other end of the slots that lead to a node or
+    /// come from it.
     pub fn move_to(&mut self, node: NodeKey, other: NodeKey) {
         let ends = self.migrating.values_mut().chain(self.importing.values_mut());
         ends.filter(|end| **end == node).for_each(|end| *end = other);

@@ -23,8 +23,8 @@ use crate::primary_link::PrimaryLink;
 /// Which histories are a prefix of the present primary's stream. Of no use on a primary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lineage {
-    /// Nothing is known: the file of another server, which has no such line, says whom this node
-    /// follows. The data is trusted.
+    /// The node follows whom the file of another server names, which has no such line. The data is
+    /// trusted.
     #[default]
     Unknown,
     /// These are.
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(claims(synced, place(b'p', 90), link(b'p', false)), has(90));
         assert_eq!(claims(Lineage::NOTHING, place(b'p', 90), link(b'p', true)), has(90));
         assert_eq!(claims(Lineage::Unknown, place(b'o', 90), link(b'p', false)), has(90));
-        // It was in step with the primary of an earlier epoch.
+        // The replica was in step with the primary of an earlier epoch.
         let earlier = Lineage::in_step(&place(b'p', 10), 4);
         let inherited = Standing { has_synced: false, ..has(90) };
         assert_eq!(claims(earlier, place(b'p', 90), link(b'p', false)), inherited);
