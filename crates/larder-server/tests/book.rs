@@ -1,8 +1,10 @@
 //! The pages for users: their shell blocks do what the page says.
 //!
-//! The blocks of a page (`sh`) run in order in one shell, in a folder of their own, with the server and the client programs in the `PATH`. A
-//! block that starts a server is followed by a wait until it answers. What a block prints is compared with the block of `text` right after
-//! it, if there is one, in which a line `...` stands for any line. Ports in use are put in the place of those that a page names.
+//! The blocks of a page (`sh`) run in order in one shell, in a folder of their own, with the server and the client programs in
+//! the `PATH`. A block that starts a server is followed by a wait until the server answers. The output of a block is compared
+//! with the block of `text` right after it, if there is one; `...` in it stands for any text within a line. What a reader does
+//! not need, such as a wait, stands in a comment that begins with `<!-- sh`, and runs like a block. Ports in use replace those
+//! that a page names.
 
 use larder_testkit::{Kind, Port, temp_dir};
 use std::os::unix::fs::PermissionsExt;
@@ -34,6 +36,12 @@ fn blocks(page: &str) -> Vec<Block> {
             "```sh" => {
                 found.push(Block { script: body(), expected: None });
                 after_script = true;
+            }
+            "<!-- sh" => {
+                let hidden = lines.by_ref().take_while(|line| *line != "-->");
+                let script = hidden.map(|line| format!("{line}\n")).collect();
+                found.push(Block { script, expected: None });
+                after_script = false;
             }
             "```text" if after_script => {
                 found.last_mut().expect("there was a script").expected = Some(body());
@@ -85,7 +93,20 @@ fn put_programs(folder: &Path, port: &str) {
 fn agree(printed: &str, expected: &str) -> bool {
     let (printed, expected): (Vec<_>, Vec<_>) = (printed.lines().collect(), expected.lines().collect());
     printed.len() == expected.len()
-        && printed.iter().zip(&expected).all(|(printed, expected)| *expected == "..." || printed == expected)
+        && printed.iter().zip(&expected).all(|(line, pattern)| matches(line, pattern))
+}
+
+/// Whether a line is the pattern, in which `...` stands for any text.
+fn matches(line: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split("...");
+    let Some(mut rest) = parts.next().and_then(|first| line.strip_prefix(first)) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
 }
 
 /// Runs a page; what is wrong with it.
@@ -161,6 +182,9 @@ fn blocks_of_other_languages_are_left_alone() {
         expected: expected.map(str::to_owned),
     };
     assert_eq!(blocks(page), [block("echo 1\n", Some("1\n")), block("true\n", None)]);
+    assert_eq!(blocks("<!-- sh\nwait\n-->\n"), [block("wait\n", None)]);
+    assert!(matches("used 7 MB of 9", "used ... MB of ...") && matches("", "...") && matches("a", "a"));
+    assert!(!matches("used 7 MB", "used ... KB") && !matches("ab", "a") && !matches("aba", "ab...ba"));
     assert!(agree("1\n2\n", "1\n...\n") && !agree("1\n2\n", "1\n") && !agree("1\n", "2\n"));
 }
 

@@ -1,5 +1,6 @@
 //! Connections that are read without waiting.
 
+use super::runner::hangs;
 use larder_testkit::{Value, parse};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -18,6 +19,14 @@ pub struct Connection {
     pub is_closed: bool,
     /// Whether `CLIENT REPLY` was sent, and `QUIT` or `CLIENT KILL` after it.
     pub quits_unheard: (bool, bool),
+    /// Commands without a reply, as far as is known: some get several, some none.
+    pub owed: usize,
+    /// Whether a pause holds up commands of it, as far as is known.
+    pub is_held: bool,
+    /// Whether it is in a transaction, as far as is known.
+    queues: bool,
+    /// Whether a script that hangs was sent and may not have ended.
+    pub carries_hang: bool,
 }
 
 impl Connection {
@@ -49,6 +58,10 @@ impl Connection {
             received: Vec::new(),
             is_closed: false,
             quits_unheard: (false, false),
+            owed: 0,
+            is_held: false,
+            queues: false,
+            carries_hang: false,
         }
     }
 
@@ -61,6 +74,10 @@ impl Connection {
             received: Vec::new(),
             is_closed: true,
             quits_unheard: (false, false),
+            owed: 0,
+            is_held: false,
+            queues: false,
+            carries_hang: false,
         }
     }
 
@@ -85,6 +102,17 @@ impl Connection {
         let (silenced, quits) = &mut self.quits_unheard;
         *silenced |= is(0, "CLIENT") && is(1, "REPLY");
         *quits |= *silenced && (is(0, "QUIT") || is(0, "CLIENT") && is(1, "KILL"));
+        self.owed += 1;
+        self.queues =
+            is(0, "MULTI") || self.queues && !["EXEC", "DISCARD", "RESET"].iter().any(|end| is(0, end));
+        self.carries_hang |= hangs(args);
+    }
+
+    /// Notes replies that have arrived.
+    pub fn note_replies(&mut self, values: &[Value]) {
+        let replies = values.iter().filter(|value| !matches!(value, Value::Push(_))).count();
+        self.owed = self.owed.saturating_sub(replies);
+        self.carries_hang &= self.owed > 0 || self.queues;
     }
 
     /// Sends the pending bytes.

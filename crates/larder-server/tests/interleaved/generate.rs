@@ -158,7 +158,7 @@ const PAUSE: Subject = Subject {
     plans: &[
         "CLIENT PAUSE 5000 WRITE;{w};CLIENT UNPAUSE",
         "MULTI;{w};CLIENT PAUSE 100 WRITE;EXEC",
-        "MULTI;CLIENT PAUSE 1000 ALL;{w};EXEC",
+        "MULTI;CLIENT PAUSE 1000 ALL;GET {s};EXEC",
     ],
 };
 
@@ -434,6 +434,10 @@ struct Sequence {
     hanging: Option<(usize, bool)>,
     /// Connections with a script that hangs in their transaction, which `EXEC` starts.
     queued: Vec<Option<bool>>,
+    /// Connections in a transaction, as far as is known.
+    in_transaction: Vec<bool>,
+    /// Whether there was a pause.
+    has_paused: bool,
     now_ms: u64,
     /// When the last pause ends, as far as is known, and the connection whose commands it holds up. Which of several connections goes
     /// first when a pause ends is a server's own.
@@ -464,6 +468,8 @@ impl Sequence {
             subjects,
             hanging: None,
             queued: vec![None; connections],
+            in_transaction: vec![false; connections],
+            has_paused: false,
             now_ms: 0,
             paused_until_ms: 0,
             waits: 0,
@@ -509,11 +515,15 @@ impl Sequence {
             && (connection == hanging || self.rng.u8(..4) == 0)
         {
             let kills_function = if self.rng.u8(..4) == 0 { !is_function } else { is_function };
-            if kills_function == is_function {
+            if kills_function == is_function && self.rng.u8(..8) > 0 {
                 self.hanging = None;
             }
             let line = if kills_function { "FUNCTION KILL" } else { "SCRIPT KILL" };
-            return self.send((hanging + 1) % self.connections, line);
+            // A transaction would queue it.
+            let others = (1..self.connections).map(|step| (hanging + step) % self.connections);
+            let free = others.into_iter().find(|other| !self.in_transaction[*other]);
+            let killer = free.unwrap_or((hanging + 1) % self.connections);
+            return self.send(killer, if free.is_some() { line } else { "DISCARD" });
         }
         if self.now_ms < self.paused_until_ms && connection != self.waits {
             let line = DURING_PAUSE[self.rng.usize(..DURING_PAUSE.len())];
@@ -540,7 +550,12 @@ impl Sequence {
         }
         let is_paused = self.now_ms < self.paused_until_ms;
         if self.is_about(&HANG) {
-            line = without_waits_for_scripts(line, is_paused);
+            line = without_waits_for_scripts(line, self.has_paused);
+        }
+        self.has_paused |= line.starts_with("CLIENT PAUSE");
+        // Valkey's NOLOOP does not hold for what a client's scripts change in broadcast mode.
+        if line.contains("BCAST") && self.is_about(&SCRIPTS) {
+            line = line.replace(" NOLOOP", "");
         }
         if line.starts_with("CLIENT PAUSE") {
             // Which commands come first when there is a pause among those that another held up is a server's own.
@@ -574,6 +589,11 @@ impl Sequence {
         }
         // The reply to a kill may come before or after the end of the script.
         let joins_next = self.rng.u8(..8) == 0 && !line.ends_with(" KILL") && self.hanging.is_none();
+        match line.as_str() {
+            "MULTI" => self.in_transaction[connection] = true,
+            "EXEC" | "DISCARD" | "RESET" => self.in_transaction[connection] = false,
+            _ => {}
+        }
         self.steps.push(Step::Send { connection, args: words(&line), joins_next });
         if joins_next {
             self.command(connection);
@@ -616,7 +636,8 @@ impl Sequence {
                 let subject = SUBJECTS[self.rng.usize(..SUBJECTS.len())];
                 // Of a script that hangs there is enough.
                 // In a transaction Valkey may crash in DEBUG RELOAD.
-                if std::ptr::eq(subject, &HANG) || std::ptr::eq(subject, &DATABASES) {
+                // What a transaction that begins a pause adds serves waiting clients when the pause has ended, here at once.
+                if [&HANG, &DATABASES, &PAUSE].iter().any(|other| std::ptr::eq(subject, *other)) {
                     DATA.lines
                 } else {
                     subject.lines
@@ -631,12 +652,12 @@ impl Sequence {
 
 /// Pauses of writes only, and scripts that no pause holds up: when a pause ends, which commands come before a script that was held up and
 /// hangs is a server's own.
-fn without_waits_for_scripts(line: String, is_paused: bool) -> String {
+fn without_waits_for_scripts(line: String, has_paused: bool) -> String {
     if line.starts_with("CLIENT PAUSE") && !line.ends_with("WRITE") {
         return "CLIENT PAUSE 1000 WRITE".to_owned();
     }
     let hangs = function_that_hangs(&line).is_some();
-    if hangs && is_paused && !line.starts_with("EVAL_RO") {
+    if hangs && has_paused && !line.starts_with("EVAL_RO") {
         "EVAL_RO \"while true do end\" 0".to_owned()
     } else {
         line

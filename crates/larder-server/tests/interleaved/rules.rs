@@ -15,14 +15,33 @@ pub struct Circumstances {
     /// Both servers have closed the connection. A client that is killed gets the replies that were ready; Valkey drops those that
     /// it has not written, in the middle of that to EXEC too.
     pub is_closed: bool,
+    /// A script hangs in a transaction. Larder sends the invalidations of a transaction when it has ended, Valkey while its script
+    /// hangs.
+    pub invalidates_late: bool,
+}
+
+/// Whether the replies and messages of one connection agree up to the end of the shorter list.
+pub fn agree_as_far_as_they_go(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -> bool {
+    let without = |values: &[Value]| -> Vec<Value> {
+        let is_late = |value: &&Value| circumstances.invalidates_late && is_invalidation(value);
+        values.iter().filter(|value| !is_late(value)).cloned().collect()
+    };
+    let (larder, valkey) = (without(larder), without(valkey));
+    let both = larder.len().min(valkey.len());
+    agree(&larder[..both], &valkey[..both], circumstances)
 }
 
 /// Whether the replies and messages of one connection agree.
 pub fn agree(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -> bool {
     let (mut larder, mut valkey) = (normal(larder), normal(valkey));
     if circumstances.swapped {
-        larder.retain(|value| !is_flush(value));
-        valkey.retain(|value| !is_flush(value));
+        larder.retain(|value| !is_flush(value) && !is_broken_redirection(value));
+        valkey.retain(|value| !is_flush(value) && !is_broken_redirection(value));
+    }
+    if circumstances.invalidates_late {
+        // A stable sort: the order of the invalidations counts, and that of the rest.
+        larder.sort_by_key(is_invalidation);
+        valkey.sort_by_key(is_invalidation);
     }
     if circumstances.reloads {
         larder.retain(|value| !is_invalidation(value));
@@ -56,12 +75,46 @@ fn normal(values: &[Value]) -> Vec<Value> {
         }
     }
     sort_patterns(&mut values);
+    merge_invalidations(&mut values);
+    sort_invalidations(&mut values);
     values.dedup_by(|a, b| a == b && is_flush(a));
     values
 }
 
 fn is_invalidation(value: &Value) -> bool {
     matches!(value, Value::Push(items) if items.first().is_some_and(|kind| kind.bytes() == b"invalidate"))
+}
+
+fn is_broken_redirection(value: &Value) -> bool {
+    matches!(value, Value::Push(items) if items.first().is_some_and(|kind| kind.bytes() == b"tracking-redir-broken"))
+}
+
+/// The keys of a message are in the order of their names in Valkey's broadcast mode.
+fn sort_invalidations(values: &mut [Value]) {
+    for value in values.iter_mut().filter(|value| is_invalidation(value)) {
+        if let Value::Push(items) = value
+            && let Some(Value::Array(keys)) = items.get_mut(1)
+        {
+            keys.sort_by_key(Value::text);
+        }
+    }
+}
+
+/// Makes one message of consecutive invalidations. In broadcast mode Valkey collects keys until its event loop sleeps, Larder until a
+/// command, and those that it has released, have ended.
+fn merge_invalidations(values: &mut Vec<Value>) {
+    values.dedup_by(|next, first| match (first, next) {
+        (Value::Push(first), Value::Push(next)) => match (&mut first[..], &mut next[..]) {
+            ([kind, Value::Array(keys)], [other, Value::Array(more)])
+                if kind == other && kind.bytes() == b"invalidate" =>
+            {
+                keys.append(more);
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    });
 }
 
 /// Whether a message invalidates every key. A server that loads a file sends one for each FLUSHALL in it, and files differ.

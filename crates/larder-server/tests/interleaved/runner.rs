@@ -1,7 +1,7 @@
 //! Runs sequences against both servers, one step after the other, and compares every connection after each.
 
 use super::connection::Connection;
-use super::rules::{Circumstances, INCOMPLETE, agree};
+use super::rules::{Circumstances, INCOMPLETE, agree, agree_as_far_as_they_go};
 use super::side::{PATIENCE, Side};
 use super::step::Step;
 use larder_testkit::{Clock, Kind, Value, encode, parse};
@@ -40,9 +40,6 @@ const NOTICED_AFTER: Duration = Duration::from_millis(7);
 /// Scripts that wait for one another to be killed, at most.
 const SCRIPTS_MAX: usize = 200;
 
-/// How often the end of a sequence looks for a further script.
-const FURTHER_SCRIPTS_MAX: u32 = 5;
-
 /// Bytes of append-only files after which they are rewritten.
 const LOG_MAX: u64 = 400 << 10;
 
@@ -58,6 +55,17 @@ pub struct Difference {
     pub what: String,
 }
 
+/// Commands that a pause of writes does not hold up.
+const PASSES_PAUSE: [&str; 8] = ["CLIENT", "GET", "LLEN", "EXISTS", "ACL", "WATCH", "PING", "ECHO"];
+
+/// A pause that `CLIENT PAUSE` has begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    None,
+    Writes,
+    All,
+}
+
 /// Both servers, on one clock.
 pub struct Interleaved {
     sides: [Side; 2],
@@ -67,6 +75,12 @@ pub struct Interleaved {
     threads: String,
     /// The sequence has a SWAPDB.
     swapped: bool,
+    /// A script hangs in a transaction of the sequence.
+    hangs_in_transaction: bool,
+    /// The sequence has a pause.
+    pauses: bool,
+    /// The pause that is in force.
+    pause: Pause,
     /// The step is one in which the servers load their files.
     reloads: bool,
     /// How long a difference must last to be one.
@@ -88,6 +102,9 @@ impl Interleaved {
             larder,
             threads,
             swapped: false,
+            hangs_in_transaction: false,
+            pauses: false,
+            pause: Pause::None,
             reloads: false,
             patience: Duration::from_secs(2),
             steps: 0,
@@ -115,6 +132,13 @@ impl Interleaved {
         let swaps = |arg: &Vec<u8>| arg.eq_ignore_ascii_case(b"SWAPDB");
         self.swapped =
             steps.iter().any(|step| matches!(step, Step::Send { args, .. } if args.iter().any(swaps)));
+        let sends = |test: &dyn Fn(&[Vec<u8>]) -> bool| {
+            steps.iter().any(|step| matches!(step, Step::Send { args, .. } if test(args)))
+        };
+        self.pauses =
+            sends(&|args| args.first().is_some_and(|name| name == b"CLIENT") && is_word(args, 1, "PAUSE"));
+        self.pause = Pause::None;
+        self.hangs_in_transaction = sends(&|args| args == [b"MULTI"]) && sends(&hangs);
         if let Err(what) = self.reset(steps) {
             return Some(Difference { at: 0, what: format!("{UNUSABLE}: {what}") });
         }
@@ -133,6 +157,9 @@ impl Interleaved {
                 if self.sides[1].clients[*connection].is_closed && !self.open(*connection)? {
                     return Ok(());
                 }
+                if self.is_ambiguous(*connection, args) {
+                    return Ok(());
+                }
                 for side in &mut self.sides {
                     let args: Vec<Vec<u8>> = args.iter().map(|arg| filled_in(arg, side)).collect();
                     let mut request = Vec::new();
@@ -147,6 +174,7 @@ impl Interleaved {
                     return Ok(());
                 }
                 self.settle()?;
+                self.note_pause()?;
                 if is_kill_of_script(args) { self.await_end_of_script() } else { Ok(()) }
             }
             Step::Close { connection } => {
@@ -158,10 +186,47 @@ impl Interleaved {
         }
     }
 
+    /// Whether what a command does depends on an order that is a server's own: which of two scripts that hang begins first; with
+    /// several threads, which of two connections executes first what waits behind commands that one event has released.
+    fn is_ambiguous(&self, connection: usize, args: &[Vec<u8>]) -> bool {
+        let clients = &self.sides[1].clients;
+        if hangs(args) && clients.iter().any(|client| client.carries_hang) {
+            return true;
+        }
+        let mut others = clients.iter().enumerate().filter(|(number, _)| *number != connection);
+        if self.pause != Pause::None && others.clone().any(|(_, client)| client.is_held) {
+            return self.pause == Pause::All || !PASSES_PAUSE.iter().any(|name| is_named(args, name));
+        }
+        self.threads != "1" && clients[connection].owed > 0 && others.any(|(_, client)| client.owed > 1)
+    }
+
+    /// Asks for the pause that is in force, and notes which connections it holds up.
+    fn note_pause(&mut self) -> Result<(), String> {
+        if !self.pauses {
+            return Ok(());
+        }
+        let [_, valkey] = &mut self.sides;
+        let is_busy = valkey.is_busy();
+        self.pause = if valkey.mood.is_none() {
+            Pause::All
+        } else if is_busy {
+            return Ok(());
+        } else if valkey.ask("INFO clients")?.text().contains("paused_actions:none") {
+            Pause::None
+        } else {
+            Pause::Writes
+        };
+        for client in &mut valkey.clients {
+            client.is_held = client.owed > 0 && (client.is_held || self.pause != Pause::None);
+        }
+        Ok(())
+    }
+
     /// Has time pass, and waits until both servers have noticed: Valkey reads the clock in its periodic work.
     fn advance(&mut self, ms: u64) -> Result<(), String> {
-        if self.sides.iter().any(Side::is_busy) {
-            // While a script hangs, Larder ends waits whose time is over; Valkey does that when the script has ended.
+        let pipelines = self.sides[1].clients.iter().filter(|client| client.owed > 1).count();
+        if self.sides.iter().any(Side::is_busy) || pipelines > 1 {
+            // If it ends the waits of two connections, which of them executes first what waits behind is a server's own. While a script hangs, Larder ends waits whose time is over; Valkey does that when the script has ended.
             return Ok(());
         }
         self.clock.advance(ms);
@@ -169,7 +234,8 @@ impl Interleaved {
         while Instant::now() < deadline {
             self.barrier()?;
         }
-        self.settle()
+        self.settle()?;
+        self.note_pause()
     }
 
     /// Has both servers load their append-only files, unless they refuse commands, and compares the data.
@@ -241,8 +307,12 @@ impl Interleaved {
 
     /// Waits until both servers have done what they were asked to, and compares all connections.
     fn settle(&mut self) -> Result<(), String> {
+        self.settle_within(self.patience)
+    }
+
+    fn settle_within(&mut self, patience: Duration) -> Result<(), String> {
         self.barrier()?;
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + patience;
         let mut pause = Duration::from_micros(20);
         loop {
             self.sides.iter_mut().for_each(Side::poll);
@@ -300,18 +370,20 @@ impl Interleaved {
         for (number, (ours, theirs)) in larder.clients.iter_mut().zip(&mut valkey.clients).enumerate() {
             if ours.received != theirs.received {
                 let is_closed = ours.is_closed && theirs.is_closed;
-                let circumstances = Circumstances { swapped: self.swapped, reloads: self.reloads, is_closed };
+                let (swapped, reloads) = (self.swapped, self.reloads);
+                let invalidates_late = self.hangs_in_transaction;
+                let circumstances = Circumstances { swapped, reloads, is_closed, invalidates_late };
                 let [a, b] = [&ours.received, &theirs.received].map(|bytes| values_of(bytes));
                 // While its script hangs, Valkey writes nothing to a client, replies to earlier commands neither; Larder sends what a
                 // transaction invalidates when it has ended.
-                let both = a.len().min(b.len());
-                if is_busy && agree(&a[..both], &b[..both], circumstances) {
+                if is_busy && agree_as_far_as_they_go(&a, &b, circumstances) {
                     continue;
                 }
                 if !agree(&a, &b, circumstances) {
                     return Err(difference(number, &a, &b));
                 }
             }
+            theirs.note_replies(&values_of(&theirs.received));
             ours.received.clear();
             theirs.received.clear();
             // Valkey keeps the connection of a client that gets no replies when it quits.
@@ -344,20 +416,25 @@ impl Interleaved {
         self.settle()
     }
 
-    /// Ends scripts, and compares what comes of it and the data.
+    /// Ends scripts, and compares their replies and the data.
     fn finish(&mut self) -> Result<(), String> {
         for number in 0..self.sides[0].clients.len() {
             self.sides.iter_mut().for_each(|side| side.clients[number].flush());
         }
-        self.settle()?;
-        for tries in 1.. {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.barrier()?;
+            // When one script is killed a further one may begin, on either server first.
             self.end_scripts()?;
-            match self.settle() {
-                // A further script has begun when one was killed.
-                Err(_) if tries < FURTHER_SCRIPTS_MAX && self.sides.iter().any(Side::is_busy) => {}
-                settled => {
-                    settled?;
-                    break;
+            match self.settle_within(Duration::from_millis(20)) {
+                Ok(()) if !self.sides.iter().any(Side::is_busy) => break,
+                _ if Instant::now() < deadline && self.sides.iter().any(Side::is_busy) => {}
+                Ok(()) => return Err("scripts do not end".to_owned()),
+                Err(_) => {
+                    self.settle()?;
+                    if !self.sides.iter().any(Side::is_busy) {
+                        break;
+                    }
                 }
             }
         }
@@ -515,6 +592,22 @@ fn filled_in(arg: &[u8], side: &Side) -> Vec<u8> {
         }
         _ => arg.to_vec(),
     }
+}
+
+/// Whether a command is a script or a function that hangs.
+pub fn hangs(args: &[Vec<u8>]) -> bool {
+    let is = |at: usize, word: &[u8]| args.get(at).is_some_and(|arg| arg.starts_with(word));
+    is(0, b"FCALL") && (is(1, b"hang") || is(1, b"stay"))
+        || is(0, b"EVAL")
+            && args.get(1).is_some_and(|text| text.windows(10).any(|part| part == b"while true"))
+}
+
+fn is_word(args: &[Vec<u8>], at: usize, word: &str) -> bool {
+    args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+fn is_named(args: &[Vec<u8>], name: &str) -> bool {
+    is_word(args, 0, name)
 }
 
 fn is_kill_of_script(args: &[Vec<u8>]) -> bool {
