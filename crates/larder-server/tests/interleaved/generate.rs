@@ -553,6 +553,10 @@ impl Sequence {
             line = without_waits_for_scripts(line, self.has_paused);
         }
         self.has_paused |= line.starts_with("CLIENT PAUSE");
+        // When the protocol changes with a broadcast under way, the message is of either.
+        if line.contains("BCAST") {
+            line = line.replace(&format!(" REDIRECT %{connection}"), "");
+        }
         // Valkey's NOLOOP does not hold for what a client's scripts change in broadcast mode.
         if line.contains("BCAST") && self.is_about(&SCRIPTS) {
             line = line.replace(" NOLOOP", "");

@@ -15,15 +15,14 @@ pub struct Circumstances {
     /// Both servers have closed the connection. A client that is killed gets the replies that were ready; Valkey drops those that
     /// it has not written, in the middle of that to EXEC too.
     pub is_closed: bool,
-    /// A script hangs in a transaction. Larder sends the invalidations of a transaction when it has ended, Valkey while its script
-    /// hangs.
-    pub invalidates_late: bool,
+    /// When invalidations come among other messages is a server's own: in broadcast mode, and while a script in a transaction hangs.
+    pub invalidates_at_will: bool,
 }
 
 /// Whether the replies and messages of one connection agree up to the end of the shorter list.
 pub fn agree_as_far_as_they_go(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -> bool {
     let without = |values: &[Value]| -> Vec<Value> {
-        let is_late = |value: &&Value| circumstances.invalidates_late && is_invalidation(value);
+        let is_late = |value: &&Value| circumstances.invalidates_at_will && is_invalidation(value);
         values.iter().filter(|value| !is_late(value)).cloned().collect()
     };
     let (larder, valkey) = (without(larder), without(valkey));
@@ -38,7 +37,7 @@ pub fn agree(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -
         larder.retain(|value| !is_flush(value) && !is_broken_redirection(value));
         valkey.retain(|value| !is_flush(value) && !is_broken_redirection(value));
     }
-    if circumstances.invalidates_late {
+    if circumstances.invalidates_at_will {
         // A stable sort: the order of the invalidations counts, and that of the rest.
         larder.sort_by_key(is_invalidation);
         valkey.sort_by_key(is_invalidation);
@@ -54,14 +53,12 @@ pub fn agree(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -
     larder.len() == valkey.len() && larder.iter().zip(&valkey).all(|(a, b)| a == b || are_both_refusals(a, b))
 }
 
-/// A command may be refused for several reasons. Either is true, as docs/compatibility.md says.
+/// A command may be refused for several reasons, of which one is a state of the server or of its user. Either is true, as
+/// docs/compatibility.md says.
 fn are_both_refusals(larder: &Value, valkey: &Value) -> bool {
-    const REASONS: [&str; 3] = ["BUSY ", "only (P|S)SUBSCRIBE", "OOM "];
-    let is_refusal = |value: &Value| {
-        let text = if value.is_error() { value.text() } else { String::new() };
-        REASONS.iter().any(|reason| text.contains(reason))
-    };
-    is_refusal(larder) && is_refusal(valkey)
+    const REASONS: [&str; 4] = ["BUSY ", "only (P|S)SUBSCRIBE", "OOM ", "NOPERM "];
+    let is_refusal = |value: &Value| REASONS.iter().any(|reason| value.text().contains(reason));
+    larder.is_error() && valkey.is_error() && (is_refusal(larder) || is_refusal(valkey))
 }
 
 /// Replies and messages without what may differ.

@@ -77,6 +77,8 @@ pub struct Interleaved {
     swapped: bool,
     /// A script hangs in a transaction of the sequence.
     hangs_in_transaction: bool,
+    /// A client of the sequence tracks keys in broadcast mode.
+    broadcasts: bool,
     /// The sequence has a pause.
     pauses: bool,
     /// The pause that is in force.
@@ -103,6 +105,7 @@ impl Interleaved {
             threads,
             swapped: false,
             hangs_in_transaction: false,
+            broadcasts: false,
             pauses: false,
             pause: Pause::None,
             reloads: false,
@@ -138,6 +141,7 @@ impl Interleaved {
         self.pauses =
             sends(&|args| args.first().is_some_and(|name| name == b"CLIENT") && is_word(args, 1, "PAUSE"));
         self.pause = Pause::None;
+        self.broadcasts = sends(&|args| args.iter().any(|arg| arg.eq_ignore_ascii_case(b"BCAST")));
         self.hangs_in_transaction = sends(&|args| args == [b"MULTI"]) && sends(&hangs);
         if let Err(what) = self.reset(steps) {
             return Some(Difference { at: 0, what: format!("{UNUSABLE}: {what}") });
@@ -197,7 +201,8 @@ impl Interleaved {
         if self.pause != Pause::None && others.clone().any(|(_, client)| client.is_held) {
             return self.pause == Pause::All || !PASSES_PAUSE.iter().any(|name| is_named(args, name));
         }
-        self.threads != "1" && clients[connection].owed > 0 && others.any(|(_, client)| client.owed > 1)
+        let is_ordered = self.threads == "1" && !clients.iter().any(|client| client.carries_hang);
+        !is_ordered && clients[connection].owed > 0 && others.any(|(_, client)| client.owed > 1)
     }
 
     /// Asks for the pause that is in force, and notes which connections it holds up.
@@ -371,8 +376,8 @@ impl Interleaved {
             if ours.received != theirs.received {
                 let is_closed = ours.is_closed && theirs.is_closed;
                 let (swapped, reloads) = (self.swapped, self.reloads);
-                let invalidates_late = self.hangs_in_transaction;
-                let circumstances = Circumstances { swapped, reloads, is_closed, invalidates_late };
+                let invalidates_at_will = self.hangs_in_transaction || self.broadcasts;
+                let circumstances = Circumstances { swapped, reloads, is_closed, invalidates_at_will };
                 let [a, b] = [&ours.received, &theirs.received].map(|bytes| values_of(bytes));
                 // While its script hangs, Valkey writes nothing to a client, replies to earlier commands neither; Larder sends what a
                 // transaction invalidates when it has ended.
