@@ -562,8 +562,9 @@ impl Sequence {
             line = line.replace(" NOLOOP", "");
         }
         if line.starts_with("CLIENT PAUSE") {
-            // Which commands come first when there is a pause among those that another held up is a server's own.
-            if is_paused {
+            // Which commands come first when there is a pause among those that another held up is a server's own. In a transaction it
+            // begins with what the transaction adds.
+            if is_paused || self.in_transaction[connection] {
                 return;
             }
             let ms = line.split(' ').nth(2).and_then(|word| word.parse().ok()).unwrap_or(0);

@@ -8,21 +8,22 @@ pub const INCOMPLETE: &str = "incomplete: ";
 /// Facts of a sequence and a connection that rules depend on.
 #[derive(Clone, Copy, Default)]
 pub struct Circumstances {
-    /// `SWAPDB` was sent. Larder then invalidates every key that a client caches; Valkey invalidates none.
+    /// `SWAPDB` was sent. Larder then invalidates every key that a client caches; Valkey invalidates none, and each when it changes.
     pub swapped: bool,
-    /// Both servers load their files. Valkey invalidates the keys that commands in its file touch, after all keys.
+    /// Both servers load their files. Valkey invalidates the keys that commands in its file touch, after all keys, and files differ.
     pub reloads: bool,
     /// Both servers have closed the connection. A client that is killed gets the replies that were ready; Valkey drops those that
     /// it has not written, in the middle of that to EXEC too.
     pub is_closed: bool,
-    /// When invalidations come among other messages is a server's own: in broadcast mode, and while a script in a transaction hangs.
-    pub invalidates_at_will: bool,
+    /// When messages come among replies is a server's own: invalidations in broadcast mode, and while a script in a transaction hangs;
+    /// notifications about what serves the subscriber itself.
+    pub pushes_at_will: bool,
 }
 
 /// Whether the replies and messages of one connection agree up to the end of the shorter list.
 pub fn agree_as_far_as_they_go(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -> bool {
     let without = |values: &[Value]| -> Vec<Value> {
-        let is_late = |value: &&Value| circumstances.invalidates_at_will && is_invalidation(value);
+        let is_late = |value: &&Value| circumstances.pushes_at_will && is_invalidation(value);
         values.iter().filter(|value| !is_late(value)).cloned().collect()
     };
     let (larder, valkey) = (without(larder), without(valkey));
@@ -32,20 +33,7 @@ pub fn agree_as_far_as_they_go(larder: &[Value], valkey: &[Value], circumstances
 
 /// Whether the replies and messages of one connection agree.
 pub fn agree(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -> bool {
-    let (mut larder, mut valkey) = (normal(larder), normal(valkey));
-    if circumstances.swapped {
-        larder.retain(|value| !is_flush(value) && !is_broken_redirection(value));
-        valkey.retain(|value| !is_flush(value) && !is_broken_redirection(value));
-    }
-    if circumstances.invalidates_at_will {
-        // A stable sort: the order of the invalidations counts, and that of the rest.
-        larder.sort_by_key(is_invalidation);
-        valkey.sort_by_key(is_invalidation);
-    }
-    if circumstances.reloads {
-        larder.retain(|value| !is_invalidation(value));
-        valkey.retain(|value| !is_invalidation(value));
-    }
+    let (mut larder, mut valkey) = (normal(larder, circumstances), normal(valkey, circumstances));
     if circumstances.is_closed {
         valkey.retain(|value| !value.text().starts_with(INCOMPLETE));
         larder.truncate(valkey.len());
@@ -62,8 +50,18 @@ fn are_both_refusals(larder: &Value, valkey: &Value) -> bool {
 }
 
 /// Replies and messages without what may differ.
-fn normal(values: &[Value]) -> Vec<Value> {
+fn normal(values: &[Value], circumstances: Circumstances) -> Vec<Value> {
     let mut values: Vec<Value> = values.to_vec();
+    if circumstances.swapped {
+        values.retain(|value| !is_invalidation(value) && !is_broken_redirection(value));
+    }
+    if circumstances.reloads {
+        values.retain(|value| !is_invalidation(value) && !is_notification(value));
+    }
+    if circumstances.pushes_at_will {
+        // A stable sort: the order of the invalidations counts, that of other messages, and that of the replies.
+        values.sort_by_key(|value| (is_invalidation(value), matches!(value, Value::Push(_))));
+    }
     sort_ends_of_subscriptions(&mut values);
     // Valkey sends a null of the other protocol if the client that tracks uses that one, and not the client that it redirects to.
     for value in &mut values {
@@ -80,6 +78,14 @@ fn normal(values: &[Value]) -> Vec<Value> {
 
 fn is_invalidation(value: &Value) -> bool {
     matches!(value, Value::Push(items) if items.first().is_some_and(|kind| kind.bytes() == b"invalidate"))
+}
+
+/// Whether a message is a keyspace notification.
+fn is_notification(value: &Value) -> bool {
+    let items = value.items();
+    let kind = items.first().map(Value::text).unwrap_or_default();
+    let channel = items.get(items.len().saturating_sub(2)).map(Value::text).unwrap_or_default();
+    kind.ends_with("message") && channel.starts_with("__key")
 }
 
 fn is_broken_redirection(value: &Value) -> bool {

@@ -77,7 +77,7 @@ pub struct Interleaved {
     swapped: bool,
     /// A script hangs in a transaction of the sequence.
     hangs_in_transaction: bool,
-    /// A client of the sequence tracks keys in broadcast mode.
+    /// A client of the sequence tracks keys in broadcast mode, or there are keyspace notifications.
     broadcasts: bool,
     /// The sequence has a pause.
     pauses: bool,
@@ -141,7 +141,10 @@ impl Interleaved {
         self.pauses =
             sends(&|args| args.first().is_some_and(|name| name == b"CLIENT") && is_word(args, 1, "PAUSE"));
         self.pause = Pause::None;
-        self.broadcasts = sends(&|args| args.iter().any(|arg| arg.eq_ignore_ascii_case(b"BCAST")));
+        self.broadcasts = sends(&|args| {
+            args.iter().any(|arg| arg.eq_ignore_ascii_case(b"BCAST"))
+                || is_word(args, 2, "notify-keyspace-events")
+        });
         self.hangs_in_transaction = sends(&|args| args == [b"MULTI"]) && sends(&hangs);
         if let Err(what) = self.reset(steps) {
             return Some(Difference { at: 0, what: format!("{UNUSABLE}: {what}") });
@@ -195,6 +198,10 @@ impl Interleaved {
     fn is_ambiguous(&self, connection: usize, args: &[Vec<u8>]) -> bool {
         let clients = &self.sides[1].clients;
         if hangs(args) && clients.iter().any(|client| client.carries_hang) {
+            return true;
+        }
+        // Other connections see LOADING meanwhile.
+        if self.threads != "1" && is_word(args, 1, "RELOAD") && clients[connection].owed > 0 {
             return true;
         }
         let mut others = clients.iter().enumerate().filter(|(number, _)| *number != connection);
@@ -376,8 +383,8 @@ impl Interleaved {
             if ours.received != theirs.received {
                 let is_closed = ours.is_closed && theirs.is_closed;
                 let (swapped, reloads) = (self.swapped, self.reloads);
-                let invalidates_at_will = self.hangs_in_transaction || self.broadcasts;
-                let circumstances = Circumstances { swapped, reloads, is_closed, invalidates_at_will };
+                let pushes_at_will = self.hangs_in_transaction || self.broadcasts;
+                let circumstances = Circumstances { swapped, reloads, is_closed, pushes_at_will };
                 let [a, b] = [&ours.received, &theirs.received].map(|bytes| values_of(bytes));
                 // While its script hangs, Valkey writes nothing to a client, replies to earlier commands neither; Larder sends what a
                 // transaction invalidates when it has ended.
@@ -425,6 +432,7 @@ impl Interleaved {
     fn finish(&mut self) -> Result<(), String> {
         for number in 0..self.sides[0].clients.len() {
             self.sides.iter_mut().for_each(|side| side.clients[number].flush());
+            self.barrier()?;
         }
         let deadline = Instant::now() + PATIENCE;
         loop {
