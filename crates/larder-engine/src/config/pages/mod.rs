@@ -16,58 +16,64 @@ use std::fmt::Write;
 const PAGE_HEAD: &str = "\
 # Options
 
-What each option does, and where that is tested (below `crates/larder-server/tests`). Types, ranges and error texts are compared with
-Valkey for all of them (`crates/larder-server/tests/config_differential.rs`). An option that is accepted does what it says here, or tunes
-what Larder does not do; others are refused by name at the start and by `CONFIG SET`. [larder.conf](larder.conf) has them all with their defaults. Both are made from the table of
-options by `make pages`.
+This page lists all options. [larder.conf](larder.conf) contains them with their defaults;
+[Configuration](configuration.md) explains how to set them.
 
-`CONFIG SET` refuses those marked *start* while the server runs. Other names of an option stand after it.
+- *start*: the option can only be set at startup.
+- Other names of an option follow its name.
+- The last column names the test of the option, below `crates/larder-server/tests`. A test compares
+  types, ranges and error texts of all options with Valkey
+  (`crates/larder-server/tests/config_differential.rs`).
+- Options that Larder accepts without effect, and those that it refuses, are at the end.
 ";
 
 const DORMANT_HEAD: &str = "
-## Accepted, and nothing to shape
+## Accepted: nothing to tune
 
-These options shape what never happens here, so no value of theirs could be noticed. They are kept, shown and rewritten.
+These options tune mechanisms that Larder does not have, so no value changes what clients see.
+`CONFIG GET` and `CONFIG REWRITE` keep them.
 
-| what they shape | options |
+| mechanism | options |
 |---|---|
 ";
 
 const IGNORED_HEAD: &str = "
-## Accepted, without effect
+## Accepted with a warning
 
-These tune how other servers do something, and change no reply. They are kept, shown and rewritten; the log warns that they have no
-effect.
+These options change how Valkey works inside, but no reply. The server accepts them and logs that
+they have no effect.
 
-| why | options |
+| reason | options |
 |---|---|
 ";
 
 const ABSENT_HEAD: &str = "
 ## Refused
 
-These ask for what does not exist here. Only their defaults are accepted, at the start and by `CONFIG SET`; `loadmodule` and
-`--sentinel` are refused, too.
+These options request features that Larder does not have. Only their defaults are accepted.
+`loadmodule` and `--sentinel` are refused too.
 
-| what is missing | options |
+| feature | options |
 |---|---|
 ";
 
 const PAGE_END: &str = "
-## Gone
+## Removed from Valkey
 
-Files that name these still load, as with Valkey: `dynamic-hz`, `events-per-io-thread`, `io-threads-do-reads`,
-`list-max-ziplist-entries`, `list-max-ziplist-value`, `lua-replicate-commands`, `sanitize-dump-payload` (payloads are always
-checked). So do files with options that only Redis 8 has: `cluster-compatibility-sample-ratio`, `repl-rdb-channel`,
-`replica-full-sync-buffer-limit`, and those of its modules, which begin with `bf-`, `cf-`, `search-`, `ts-` or `vset-`; the log warns
-that they have no effect.
+Files with these options load, as in Valkey: `dynamic-hz`, `events-per-io-thread`,
+`io-threads-do-reads`, `list-max-ziplist-entries`, `list-max-ziplist-value`,
+`lua-replicate-commands`, `sanitize-dump-payload` (payloads are always checked).
+
+Files with options of Redis 8 load too, with a warning that they have no effect:
+`cluster-compatibility-sample-ratio`, `repl-rdb-channel`, `replica-full-sync-buffer-limit`, and
+options of its modules, which start with `bf-`, `cf-`, `search-`, `ts-` or `vset-`.
 ";
 
 const FILE_HEAD: &str = "\
-# Options of Larder with their defaults. Take away the # before a line and change what it says.
+# Options of Larder with their defaults. To change one, remove the # and edit the value.
 #
-# A line is a name and its value, in quotes if it has spaces. Bytes may be written as 1k (1000), 1kb (1024), 1m, 1mb, 1g, 1gb.
-# Lines of another file are taken in by: include /path/to/other.conf
+# A line is a name and a value, in quotes if it contains spaces. Units of bytes: 1k (1000), 1kb (1024), 1m, 1mb, 1g, 1gb.
+# To include another file: include /path/to/other.conf
 ";
 
 /// The page of all options, in Markdown.

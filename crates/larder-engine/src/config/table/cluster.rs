@@ -9,7 +9,7 @@ use larder_cluster::packet::{IP_BYTES_MAX, is_value};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// What options of gossip shape: nodes gossip as Valkey does by default.
-const GOSSIP: &str = "how often nodes gossip, and of how many others";
+const GOSSIP: &str = "gossip between nodes";
 
 /// Files of tests.
 const NODES: &str = "cluster/nodes.rs";
@@ -19,77 +19,80 @@ const MIGRATION: &str = "cluster/migration.rs";
 const ENDPOINTS: Names = &[("ip", 0), ("hostname", 1), ("unknown-endpoint", 2)];
 
 pub(super) static OPTIONS: &[Opt] = &[
-    yes_no("cluster-enabled", "no").immutable().does("The server is a node of a cluster.", NODES),
+    yes_no("cluster-enabled", "no").immutable().does("Runs the server as a cluster node.", NODES),
     text("cluster-config-file", "nodes.conf")
         .immutable()
-        .does("The file in which the node keeps what it knows of the cluster; it writes it itself.", NODES),
-    one_of("cluster-config-save-behavior", &[("sync", 0), ("best-effort", 1)], "sync")
-        .does("What happens when that file cannot be written: the server ends, or goes on.", NODES),
+        .does("File with the node's view of the cluster, written by the server.", NODES),
+    one_of("cluster-config-save-behavior", &[("sync", 0), ("best-effort", 1)], "sync").does(
+        "Whether the server exits if that file cannot be written (`sync`) or continues (`best-effort`).",
+        NODES,
+    ),
     int("cluster-databases", 1, INT_MAX, "1")
         .immutable()
-        .does("Number of databases of a node of a cluster.", REDIRECTS),
+        .does("Number of databases in cluster mode.", REDIRECTS),
     int("cluster-port", 0, 65535, "0")
         .immutable()
-        .does("Port for the other nodes; 0 is that for clients and 10,000.", NODES),
+        .does("Port of the cluster bus; 0 is the client port plus 10,000.", NODES),
     int("cluster-node-timeout", 0, LONG_MAX, "15000")
-        .does("Milliseconds of silence after which a node may have failed.", NODES),
+        .does("Milliseconds without an answer after which a node is considered failing.", NODES),
     int("cluster-ping-interval", 0, LONG_MAX, "0").hidden().dormant(GOSSIP),
     int("cluster-message-gossip-perc", 0, INT_MAX, "10").hidden().dormant(GOSSIP),
     int("cluster-blacklist-ttl", LONG_MIN, LONG_MAX, "60")
-        .does("Seconds for which a node that is forgotten is not taken in again.", NODES),
+        .does("Seconds for which a forgotten node is not added again.", NODES),
     int("cluster-manual-failover-timeout", 1, INT_MAX, "5000")
-        .does("Milliseconds after which CLUSTER FAILOVER is given up.", NODES),
+        .does("Milliseconds after which `CLUSTER FAILOVER` is aborted.", NODES),
     int("cluster-migration-barrier", 0, INT_MAX, "1")
-        .does("Replicas that a primary keeps before one of them goes to a primary without any.", NODES),
-    int("cluster-replica-validity-factor", 0, INT_MAX, "10").alias(&["cluster-slave-validity-factor"]).does(
-        "How old, in node timeouts, the data of a replica may be that wants to be elected; 0 is any.",
-        NODES,
-    ),
+        .does("Minimum number of replicas that a primary keeps when replicas migrate.", NODES),
+    int("cluster-replica-validity-factor", 0, INT_MAX, "10")
+        .alias(&["cluster-slave-validity-factor"])
+        .does("Maximum age of a replica's data for an election, in node timeouts; 0 is no limit.", NODES),
     yes_no("cluster-replica-no-failover", "no")
         .alias(&["cluster-slave-no-failover"])
-        .does("This replica never takes its primary's place by itself.", NODES),
-    yes_no("cluster-allow-replica-migration", "yes")
-        .does("Replicas go to primaries without any, and a primary without slots becomes a replica.", NODES),
-    yes_no("cluster-allow-reads-when-down", "no")
-        .does("Reads are answered while the cluster is down.", REDIRECTS),
+        .does("Disables automatic failover to this replica.", NODES),
+    yes_no("cluster-allow-replica-migration", "yes").does(
+        "Lets replicas migrate to primaries without replicas, and makes a primary without slots a replica.",
+        NODES,
+    ),
+    yes_no("cluster-allow-reads-when-down", "no").does("Serves reads while the cluster is down.", REDIRECTS),
     yes_no("cluster-allow-pubsubshard-when-down", "yes")
-        .does("Channels of shards go on while the cluster is down.", REDIRECTS),
+        .does("Serves shard channels while the cluster is down.", REDIRECTS),
     yes_no("cluster-require-full-coverage", "yes")
-        .does("The cluster is down while any slot has no node.", REDIRECTS),
+        .does("Considers the cluster down while any slot has no owner.", REDIRECTS),
     memory("cluster-link-sendbuf-limit", 0, ULONG_MAX, "0")
-        .does("Bytes that may wait to be sent to a node before its link is closed; 0 is no limit.", NODES),
-    one_of("cluster-preferred-endpoint-type", ENDPOINTS, "ip")
-        .does("What clients are told to connect to.", REDIRECTS),
+        .does("Unsent bytes at which a link to a node is closed; 0 is no limit.", NODES),
+    one_of("cluster-preferred-endpoint-type", ENDPOINTS, "ip").does(
+        "Kind of endpoint that clients are redirected to: `ip`, `hostname` or `unknown-endpoint`.",
+        REDIRECTS,
+    ),
     checked_text("cluster-announce-ip", address, "")
         .any_byte()
-        .does("The address that others are told.", NODES),
+        .does("Address announced to nodes and clients.", NODES),
     checked_text("cluster-announce-client-ipv4", ipv4, "")
-        .does("The address that clients are told who come by IPv4.", NODES),
+        .does("Address announced to clients that use IPv4.", NODES),
     checked_text("cluster-announce-client-ipv6", ipv6, "")
-        .does("The address that clients are told who come by IPv6.", NODES),
-    int("cluster-announce-client-port", 0, 65535, "0").does("The port that clients are told.", NODES),
-    int("cluster-announce-client-tls-port", 0, 65535, "0")
-        .does("The port that clients are told who use TLS.", NODES),
-    checked_text("cluster-announce-hostname", hostname, "").does("The name of the host.", NODES),
+        .does("Address announced to clients that use IPv6.", NODES),
+    int("cluster-announce-client-port", 0, 65535, "0").does("Port announced to clients.", NODES),
+    int("cluster-announce-client-tls-port", 0, 65535, "0").does("TLS port announced to clients.", NODES),
+    checked_text("cluster-announce-hostname", hostname, "")
+        .does("Host name announced to nodes and clients.", NODES),
     checked_text("cluster-announce-human-nodename", node_name, "")
         .any_byte()
-        .does("A name of the node, for logs.", NODES),
-    int("cluster-announce-port", 0, 65535, "0").does("The port that others are told.", NODES),
-    int("cluster-announce-tls-port", 0, 65535, "0").does("The port for TLS that others are told.", NODES),
-    int("cluster-announce-bus-port", 0, 65535, "0")
-        .does("The port for other nodes that others are told.", NODES),
+        .does("Name of the node in logs.", NODES),
+    int("cluster-announce-port", 0, 65535, "0").does("Port announced to nodes and clients.", NODES),
+    int("cluster-announce-tls-port", 0, 65535, "0").does("TLS port announced to nodes and clients.", NODES),
+    int("cluster-announce-bus-port", 0, 65535, "0").does("Bus port announced to nodes.", NODES),
     int("cluster-slot-migration-log-max-len", 0, LONG_MAX, "1000")
-        .does("Migrations of slots that are over and still shown.", MIGRATION),
+        .does("Maximum number of finished slot migrations that are shown.", MIGRATION),
     yes_no("cluster-slot-stats-enabled", "no")
         .hot_bool(|h| &h.cluster_slot_stats_enabled)
-        .does("Counts times and bytes by slot, for `CLUSTER SLOT-STATS`.", "cluster/slot_stats.rs"),
+        .does("Counts execution time and bytes per slot, for `CLUSTER SLOT-STATS`.", "cluster/slot_stats.rs"),
     option(
         "slot-migration-max-failover-repl-bytes",
         Kind::Int { bounds: (-1, LONG_MAX), unit: Unit::MemoryOrNone },
         "0",
     )
     .does(
-        "Bytes of changes that the target of a migration of slots may lack when writes are paused for it; -1 is any.",
+        "Maximum bytes that the target of a slot migration may lag when writes pause for it; -1 is no limit.",
         MIGRATION,
     ),
 ];

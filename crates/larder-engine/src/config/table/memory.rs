@@ -9,44 +9,44 @@ const DEFRAG: &str = "active defragmentation";
 pub(super) static OPTIONS: &[Opt] = &[
     memory("maxmemory", 0, ULONG_MAX, "0")
         .hot_unsigned(|h| &h.maxmemory)
-        .does("Bytes at which keys are evicted; 0 is no limit.", "differential/eviction.rs"),
+        .does("Memory limit in bytes; 0 is no limit.", "differential/eviction.rs"),
     one_of("maxmemory-policy", MaxmemoryPolicy::NAMES, "noeviction")
         .hot_int(|h| h.maxmemory_policy.number())
         .does("Which keys are evicted at `maxmemory`.", "eviction.rs"),
     int("maxmemory-samples", 1, 64, "5")
         .hot_int(|h| &h.maxmemory_samples)
-        .does("How many keys are compared to choose one to evict.", "differential/introspection.rs"),
+        .does("Number of keys compared to choose one to evict.", "differential/introspection.rs"),
     int("maxmemory-eviction-tenacity", 0, 100, "10")
         .hot_int(|h| &h.maxmemory_eviction_tenacity)
-        .does("How long one command may evict.", "differential/eviction.rs"),
-    int("lfu-log-factor", 0, INT_MAX, "10").hot_int(|h| &h.lfu_log_factor).does(
-        "How slowly the counter of uses grows that the `lfu` policies go by.",
-        "differential/eviction.rs",
+        .does("Effort of eviction per command, 0 to 100.", "differential/eviction.rs"),
+    int("lfu-log-factor", 0, INT_MAX, "10")
+        .hot_int(|h| &h.lfu_log_factor)
+        .does("Logarithm factor of the LFU access counter.", "differential/eviction.rs"),
+    int("lfu-decay-time", 0, INT_MAX, "1").hot_int(|h| &h.lfu_decay_time).does(
+        "Minutes after which the LFU access counter decreases by one.",
+        "differential/introspection.rs",
     ),
-    int("lfu-decay-time", 0, INT_MAX, "1")
-        .hot_int(|h| &h.lfu_decay_time)
-        .does("Minutes for the counter of uses to lose one.", "differential/introspection.rs"),
     int("active-expire-effort", 1, 10, "1")
         .hot_int(|h| &h.active_expire_effort)
-        .does("Share of time for finding expired keys.", "options/data.rs"),
+        .does("Effort of background expiry, 1 to 10.", "options/data.rs"),
     yes_no("lazyfree-lazy-eviction", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_eviction)
         .does("Frees large evicted values in the background.", "options/data.rs"),
     yes_no("lazyfree-lazy-expire", "yes").hot_bool(|h| &h.lazyfree_lazy_expire).does(
-        "Frees large expired values in the background; the log deletes them by UNLINK, not DEL.",
+        "Frees large expired values in the background; the log deletes them with `UNLINK` instead of `DEL`.",
         "options/main.rs",
     ),
     yes_no("lazyfree-lazy-server-del", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_server_del)
-        .does("Frees large values in the background that commands replace.", "options/main.rs"),
+        .does("Frees large replaced values in the background.", "options/main.rs"),
     yes_no("lazyfree-lazy-user-del", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_user_del)
-        .does("DEL works as UNLINK.", "options/main.rs"),
+        .does("Makes `DEL` behave as `UNLINK`.", "options/main.rs"),
     yes_no("lazyfree-lazy-user-flush", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_user_flush)
-        .does("FLUSHALL and FLUSHDB work in the background unless they say SYNC.", "options/main.rs"),
-    yes_no("activerehashing", "yes").dormant("rehashing: tables grow a segment at a time"),
-    yes_no("activedefrag", "no").ignored("Larder does not defragment memory in the background"),
+        .does("Makes `FLUSHALL` and `FLUSHDB` asynchronous unless `SYNC` is given.", "options/main.rs"),
+    yes_no("activerehashing", "yes").dormant("incremental rehashing"),
+    yes_no("activedefrag", "no").ignored("no active defragmentation"),
     int("active-defrag-cycle-min", 1, 99, "1").dormant(DEFRAG),
     int("active-defrag-cycle-max", 1, 99, "25").dormant(DEFRAG),
     int("active-defrag-cycle-us", 0, 100_000, "500").dormant(DEFRAG),

@@ -7,54 +7,54 @@ use crate::config::special::Special;
 
 pub(super) static OPTIONS: &[Opt] = &[
     special("save", Special::Save, "3600 1 300 100 60 10000")
-        .does("Save points: seconds and changes.", "options/main.rs"),
+        .does("Save points: pairs of seconds and changes.", "options/main.rs"),
     checked_text("dbfilename", db_file_name, "dump.rdb").protected()
         .does("Name of the RDB file.", "options/main.rs"),
     yes_no("rdbchecksum", "yes").immutable()
-        .does("RDB files have a checksum, and it is checked.", "options/main.rs"),
+        .does("Writes and verifies checksums of RDB files.", "options/main.rs"),
     yes_no("rdbcompression", "yes").hot_bool(|h| &h.rdbcompression)
-        .does("Strings in RDB files are compressed.", "common/samples.rs"),
+        .does("Compresses strings in RDB files.", "common/samples.rs"),
     yes_no("rdb-del-sync-files", "no")
-        .does("Deletes the file of a snapshot that came, if nothing else keeps data in files.", "replication/roles.rs"),
+        .does("Deletes snapshot files of replication if persistence is off.", "replication/roles.rs"),
     yes_no("rdb-save-incremental-fsync", "yes")
-        .does("Syncs an RDB file little by little while it is written.", "persistence/disk.rs"),
+        .does("Syncs RDB files in steps while they are written.", "persistence/disk.rs"),
     one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11").hot_int(|h| &h.rdb_target_version)
-        .does("Larder's own: the version of RDB files that are written, as far as the data allows.", "dump.rs"),
+        .does("Version of RDB files to write, as far as the data allows. Not in Valkey.", "dump.rs"),
     one_of("rdb-version-check", RdbVersionCheck::NAMES, "strict").hot_int(|h| h.rdb_version_check.number())
-        .does("`strict` reads only versions that are known whole, and what a primary of Redis 8 has sent; `relaxed` reads others as far as their types are known.", "options/main.rs"),
+        .does("`strict` reads only known RDB versions and snapshots of a Redis 8 primary; `relaxed` reads newer versions if all types are known.", "options/main.rs"),
     int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden()
-        .does("Microseconds to wait for each key saved, for tests.", "options/main.rs"),
+        .does("Microseconds to wait per saved key, for tests.", "options/main.rs"),
     int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden()
-        .does("Microseconds to wait for each key loaded, for tests.", "persistence/states.rs"),
+        .does("Microseconds to wait per loaded key, for tests.", "persistence/states.rs"),
     memory("loading-process-events-interval-bytes", 1024, INT_MAX, "2097152")
         .hidden()
-        .does("Connections are accepted before the start has loaded all data once this much has been read.", "start.rs"),
+        .does("Bytes loaded at startup after which the server accepts connections.", "start.rs"),
     yes_no("stop-writes-on-bgsave-error", "yes").hot_bool(|h| &h.stop_writes_on_bgsave_error)
-        .does("Refuses writes while saving in the background fails.", "persistence/faults.rs"),
+        .does("Refuses writes after a failed background save.", "persistence/faults.rs"),
     yes_no("appendonly", "no")
-        .does("Keeps the append-only file.", "options/main.rs"),
+        .does("Writes the append-only file.", "options/main.rs"),
     checked_text("appendfilename", aof_file_name, "appendonly.aof").immutable()
-        .does("How the names of the append-only files begin.", "options/main.rs"),
+        .does("Prefix of the names of append-only files.", "options/main.rs"),
     checked_text("appenddirname", aof_dir_name, "appendonlydir").immutable()
-        .does("Directory of the append-only files.", "options/main.rs"),
+        .does("Directory of append-only files, below `dir`.", "options/main.rs"),
     one_of("appendfsync", AppendFsync::NAMES, "everysec").hot_int(|h| h.appendfsync.number())
-        .does("When the append-only file is synced.", "options/main.rs"),
+        .does("When to sync the append-only file: `always`, `everysec` or `no`.", "options/main.rs"),
     yes_no("no-appendfsync-on-rewrite", "no")
-        .does("Does not sync the append-only file while something is saved or rewritten; `appendfsync always` does all the same.", "options/main.rs"),
+        .does("Skips syncs of the append-only file during saves and rewrites, except with `appendfsync always`.", "options/main.rs"),
     int("auto-aof-rewrite-percentage", 0, INT_MAX, "100")
-        .does("Growth in percent at which the append-only file is rewritten.", "persistence/aof.rs"),
+        .does("Growth of the append-only file, in percent, that triggers a rewrite; 0 disables it.", "persistence/aof.rs"),
     memory("auto-aof-rewrite-min-size", 0, LONG_MAX, "67108864")
-        .does("Bytes below which the append-only file is not rewritten by itself.", "persistence/aof.rs"),
+        .does("Minimum bytes of the append-only file for an automatic rewrite.", "persistence/aof.rs"),
     yes_no("aof-rewrite-incremental-fsync", "yes")
-        .does("Syncs the base of the append-only file little by little while it is rewritten.", "persistence/disk.rs"),
+        .does("Syncs the base file in steps during a rewrite.", "persistence/disk.rs"),
     yes_no("aof-load-truncated", "yes")
-        .does("Loads an append-only file whose end is missing.", "persistence/faults.rs"),
+        .does("Loads an append-only file that ends in an incomplete command.", "persistence/faults.rs"),
     yes_no("aof-use-rdb-preamble", "yes")
-        .does("The base of the append-only file is an RDB file.", "persistence/aof.rs"),
+        .does("Writes the base of the append-only file in RDB format.", "persistence/aof.rs"),
     yes_no("aof-timestamp-enabled", "no").hot_bool(|h| &h.aof_timestamp_enabled)
-        .does("Notes the time in the append-only file.", "persistence/aof.rs"),
+        .does("Writes timestamps to the append-only file.", "persistence/aof.rs"),
     yes_no("aof-disable-auto-gc", "no").hidden()
-        .does("Leaves append-only files that are not needed any more.", "options/main.rs"),
+        .does("Keeps append-only files that are no longer needed.", "options/main.rs"),
 ];
 
 fn db_file_name(name: &str) -> Result<(), OptionError> {

@@ -6,7 +6,7 @@ use crate::config::special::Special;
 
 pub(super) static OPTIONS: &[Opt] = &[
     special("replicaof", Special::ReplicaOf, "").alias(&["slaveof"]).immutable()
-        .does("Host and port of the primary; `REPLICAOF` changes it, and `CONFIG REWRITE` keeps that.", "replication/roles.rs"),
+        .does("Host and port of the primary. `REPLICAOF` changes it, and `CONFIG REWRITE` stores the change.", "replication/roles.rs"),
     text("masterauth", "").alias(&["primaryauth"]).sensitive().any_byte()
         .does("Password for the primary.", "replication/roles.rs"),
     text("masteruser", "").alias(&["primaryuser"]).sensitive()
@@ -16,49 +16,49 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("replica-read-only", "yes").alias(&["slave-read-only"])
         .does("Refuses writes of clients on a replica.", "replication/roles.rs"),
     yes_no("replica-lazy-flush", "yes").alias(&["slave-lazy-flush"])
-        .does("Frees the old data in the background before a snapshot is loaded.", "replication/roles.rs"),
+        .does("Frees old data in the background before a snapshot is loaded.", "replication/roles.rs"),
     yes_no("replica-ignore-maxmemory", "yes").alias(&["slave-ignore-maxmemory"])
-        .does("A replica evicts nothing by itself.", "replication/roles.rs"),
+        .does("Disables eviction on replicas.", "replication/roles.rs"),
     yes_no("replica-ignore-disk-write-errors", "no")
-        .does("`no`: a replica that cannot write its append-only file ends.", "persistence/disk.rs"),
+        .does("With `no`, a replica that cannot write its append-only file exits.", "persistence/disk.rs"),
     yes_no("replica-announced", "yes")
-        .does("Sentinels list the replica.", "replication/roles.rs"),
+        .does("Lets Sentinels list this replica.", "replication/roles.rs"),
     text("replica-announce-ip", "").alias(&["slave-announce-ip"])
-        .does("The address that the primary shows for the replica.", "replication/roles.rs"),
+        .does("Address of this replica that the primary reports.", "replication/roles.rs"),
     int("replica-announce-port", 0, 65535, "0").alias(&["slave-announce-port"])
-        .does("The port that the primary shows for the replica.", "replication/roles.rs"),
+        .does("Port of this replica that the primary reports; 0 is `port`.", "replication/roles.rs"),
     int("replica-priority", 0, INT_MAX, "100").alias(&["slave-priority"])
-        .does("Which replica Sentinel prefers; shown by `INFO replication`.", "replication/roles.rs"),
+        .does("Priority for promotion by Sentinel: lower is preferred, 0 is never.", "replication/roles.rs"),
     int("min-replicas-to-write", 0, INT_MAX, "0")
         .alias(&["min-slaves-to-write"])
         .hot_int(|h| &h.min_replicas_to_write)
-        .does("Refuses writes while fewer replicas follow.", "replication/roles.rs"),
+        .does("Minimum number of connected replicas for accepting writes; 0 disables the check.", "replication/roles.rs"),
     int("min-replicas-max-lag", 0, INT_MAX, "10")
         .alias(&["min-slaves-max-lag"])
         .hot_int(|h| &h.min_replicas_max_lag)
-        .does("Seconds after which a replica that acknowledges nothing does not count; 0 turns that off.", "replication/roles.rs"),
+        .does("Maximum seconds since a replica's last acknowledgement for it to count; 0 disables the check.", "replication/roles.rs"),
     memory("repl-backlog-size", 1, LONG_MAX, "10485760")
-        .does("Bytes of the stream that are kept for replicas that come back.", "replication/faults.rs"),
+        .does("Bytes of the replication backlog.", "replication/faults.rs"),
     int("repl-backlog-ttl", 0, LONG_MAX, "3600")
-        .does("Seconds without replicas after which a primary forgets them; 0 is never.", "replication/roles.rs"),
+        .does("Seconds without replicas after which the backlog is freed; 0 means never.", "replication/roles.rs"),
     yes_no("repl-disable-tcp-nodelay", "no")
-        .does("Gathers small writes to replicas.", "replication/roles.rs"),
+        .does("Disables `TCP_NODELAY` for replica links.", "replication/roles.rs"),
     yes_no("repl-diskless-sync", "yes")
-        .does("Sends snapshots as they are made; `no`: by a file, so that their length comes before.", "replication/followers.rs"),
+        .does("Streams snapshots to replicas; `no` writes them to a file first.", "replication/followers.rs"),
     int("repl-diskless-sync-delay", 0, INT_MAX, "5")
-        .does("Seconds to wait for more replicas before a snapshot begins.", "replication/main.rs"),
+        .does("Seconds to wait for more replicas before a snapshot starts.", "replication/main.rs"),
     int("repl-diskless-sync-max-replicas", 0, INT_MAX, "0")
-        .does("Replicas at which a snapshot does not wait for more; 0 is no number.", "replication/roles.rs"),
+        .does("Number of replicas at which a snapshot starts without waiting; 0 always waits.", "replication/roles.rs"),
     one_of("repl-diskless-load", DisklessLoad::NAMES, "disabled")
-        .does("Loads a snapshot of the primary from a file (`disabled`), or as it comes: on an empty server only, after a flush, or beside the data, which stays until the snapshot is whole and is served if it is of the same history (`swapdb`).", "replication/loading_beside.rs"),
+        .does("How a replica loads a snapshot: from a file (`disabled`), directly if it has no data (`on-empty-db`), directly after a flush (`flush-before-load`), or concurrently with serving the old data of the same history (`swapdb`).", "replication/loading_beside.rs"),
     one_of("repl-compression", LinkCompression::NAMES, "no")
-        .does("Asks the primary to compress the snapshot and the stream: fast (`lz4`) or tight (`zstd`). Other servers than Larder send them as ever. A change holds from the next link on.", "replication/compressed.rs"),
-    yes_no("repl-mptcp", "no").immutable().does("Connects to the primary by Multipath TCP.", "options/main.rs"),
-    yes_no("dual-channel-replication-enabled", "no").ignored("Larder sends the snapshot and the stream by one connection"),
+        .does("Asks a Larder primary to compress the snapshot and the stream: `lz4` (fast) or `zstd` (small). Takes effect with the next link.", "replication/compressed.rs"),
+    yes_no("repl-mptcp", "no").immutable().does("Connects to the primary with Multipath TCP.", "options/main.rs"),
+    yes_no("dual-channel-replication-enabled", "no").ignored("one connection for snapshot and stream"),
     int("repl-ping-replica-period", 1, INT_MAX, "10").alias(&["repl-ping-slave-period"])
-        .does("Seconds between signs of life in the stream.", "replication/roles.rs"),
+        .does("Seconds between pings to replicas.", "replication/roles.rs"),
     int("repl-timeout", 1, INT_MAX, "60")
-        .does("Seconds after which a silent end of a link is given up.", "replication/main.rs"),
+        .does("Seconds of silence after which a replication link is closed.", "replication/main.rs"),
     one_of("propagation-error-behavior", PropagationErrorBehavior::NAMES, "ignore")
-        .does("What a failing command of the append-only file or of the primary does: `ignore` logs it, `panic` ends the server, `panic-on-replicas` does so for those of the primary.", "replication/roles.rs"),
+        .does("Reaction to a failing command from the append-only file or the primary: `ignore` logs it, `panic` exits, `panic-on-replicas` exits if it came from the primary.", "replication/roles.rs"),
 ];
