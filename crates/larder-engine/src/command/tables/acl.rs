@@ -42,7 +42,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
             flags: ADMIN | LOADING | NOSCRIPT | STALE,
             group: Group::Server,
             since: "7.0.0",
-            summary: "Says whether a user could run a command, without running it.",
+            summary: "Checks whether a user may run a command, without running it.",
             complexity: "O(k * p) for k keys and p patterns of keys",
             args: "username:string command:string arg:string?*",
             ..Command::DEFAULT
@@ -53,7 +53,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
             flags: LOADING | NOSCRIPT | STALE,
             group: Group::Server,
             since: "6.0.0",
-            summary: "Makes up a password that nobody guesses.",
+            summary: "Generates a random password.",
             complexity: "O(1)",
             args: "bits:integer?",
             ..Command::DEFAULT
@@ -101,7 +101,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
             flags: ADMIN | LOADING | NOSCRIPT | STALE,
             group: Group::Server,
             since: "6.0.0",
-            summary: "Replaces all users by those of the ACL file.",
+            summary: "Reloads users from the ACL file.",
             complexity: "O(n) for n users, and for the connections",
             ..Command::DEFAULT
         },
@@ -112,7 +112,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
             group: Group::Server,
             since: "6.0.0",
             history: &[("7.2.0", "Returns the number of each entry, and when it was made and last changed.")],
-            summary: "Returns or forgets what users were refused.",
+            summary: "Returns or clears the log of refused commands and logins.",
             complexity: "O(n) for n entries",
             args: "operation:oneof?(count:integer reset:pure-token=RESET)",
             ..Command::DEFAULT
@@ -123,7 +123,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
             flags: ADMIN | LOADING | NOSCRIPT | STALE,
             group: Group::Server,
             since: "6.0.0",
-            summary: "Writes all users into the ACL file.",
+            summary: "Saves all users to the ACL file.",
             complexity: "O(n * m) for n users and m commands",
             tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             ..Command::DEFAULT
@@ -140,7 +140,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
                 ("7.0.0", "Takes selectors, and rights on keys to read or to write."),
                 ("9.1.0", "Takes rules on databases."),
             ],
-            summary: "Makes or changes a user.",
+            summary: "Creates or modifies a user.",
             complexity: "O(n) for n rules, and for the connections",
             args: "username:string rule:string?*",
             tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],

@@ -104,7 +104,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS UPDATE")],
         group: Group::Bitmap,
         since: "2.2.0",
-        summary: "Sets or clears one bit of a string, which is lengthened as needed, and returns what it was.",
+        summary: "Sets or clears one bit of a string and returns its previous value.",
         complexity: "O(1)",
         args: "key:key#0 offset:integer value:integer",
         ..Command::DEFAULT

@@ -30,7 +30,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -3,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "3.0.0",
-                summary: "Gives hash slots to the node.",
+                summary: "Assigns hash slots to the node.",
                 complexity: "O(n) for n slots",
                 args: "slot:integer*",
                 ..CLUSTER
@@ -40,7 +40,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -4,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "7.0.0",
-                summary: "Gives ranges of hash slots to the node.",
+                summary: "Assigns ranges of hash slots to the node.",
                 complexity: "O(n) for n slots",
                 args: "range:block*(start-slot:integer end-slot:integer)",
                 ..CLUSTER
@@ -60,7 +60,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 2,
                 flags: ADMIN | ALL_DBS | NO_ASYNC_LOADING | STALE,
                 since: "9.0.0",
-                summary: "Stops the migrations of slots that this node does.",
+                summary: "Cancels the slot migrations of this node.",
                 complexity: "O(n) for n migrations",
                 ..CLUSTER
             },
@@ -70,7 +70,7 @@ pub(crate) const TABLE: &[Command] = &[
                 flags: ADMIN | STALE,
                 since: "3.0.0",
                 history: &[("9.0.0", "Reports on a node that has failed already are not counted.")],
-                summary: "Returns how many nodes report that a node fails.",
+                summary: "Returns the number of failure reports for a node.",
                 complexity: "O(n) for n reports",
                 args: "node-id:string",
                 tips: &["nondeterministic_output"],
@@ -92,7 +92,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -3,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "3.0.0",
-                summary: "Makes the node forget who has these hash slots.",
+                summary: "Removes the assignment of hash slots in the node's view.",
                 complexity: "O(n) for n slots",
                 args: "slot:integer*",
                 ..CLUSTER
@@ -102,7 +102,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -4,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "7.0.0",
-                summary: "Makes the node forget who has the hash slots of these ranges.",
+                summary: "Removes the assignment of ranges of hash slots in the node's view.",
                 complexity: "O(n) for n slots",
                 args: "range:block*(start-slot:integer end-slot:integer)",
                 ..CLUSTER
@@ -112,7 +112,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -2,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "3.0.0",
-                summary: "Makes a replica take the place of its primary.",
+                summary: "Promotes a replica in place of its primary.",
                 complexity: "O(1)",
                 args: "options:oneof?(force:pure-token=FORCE takeover:pure-token=TAKEOVER)",
                 ..CLUSTER
@@ -134,7 +134,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 2,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "3.0.0",
-                summary: "Takes all hash slots from the node.",
+                summary: "Removes all hash slots from the node.",
                 complexity: "O(1)",
                 ..CLUSTER
             },
@@ -165,7 +165,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 2,
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "9.0.0",
-                summary: "Tells the state of migrations of slots.",
+                summary: "Returns the state of slot migrations.",
                 complexity: "O(n) for n migrations",
                 ..CLUSTER
             },
@@ -183,7 +183,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 2,
                 flags: LOADING | STALE,
                 since: "3.0.0",
-                summary: "Tells the state of the cluster.",
+                summary: "Returns the state of the cluster.",
                 complexity: "O(1)",
                 tips: &["nondeterministic_output"],
                 ..CLUSTER
@@ -214,7 +214,7 @@ pub(crate) const TABLE: &[Command] = &[
                 flags: ADMIN | NO_ASYNC_LOADING | STALE,
                 since: "3.0.0",
                 history: &[("4.0.0", "Takes the port of the bus.")],
-                summary: "Makes the node speak to another one.",
+                summary: "Connects the node to another node of the cluster.",
                 complexity: "O(1)",
                 args: "ip:string port:integer cluster-bus-port:integer?@4.0.0",
                 ..CLUSTER
@@ -253,7 +253,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 2,
                 flags: LOADING | STALE,
                 since: "3.0.0",
-                summary: "Tells what the node knows of all nodes.",
+                summary: "Returns the node's view of all nodes.",
                 complexity: "O(n) for n nodes",
                 tips: &["nondeterministic_output"],
                 ..CLUSTER
@@ -349,7 +349,7 @@ pub(crate) const TABLE: &[Command] = &[
                 flags: LOADING | STALE,
                 scope: Scope::Walk,
                 since: "8.0.0",
-                summary: "Returns what is counted for hash slots.",
+                summary: "Returns statistics of hash slots.",
                 complexity: "O(n log n) for n slots",
                 args: "filter:oneof(slotsrange:block=SLOTSRANGE(start-slot:integer end-slot:integer) orderby:block=ORDERBY(metric:string limit:integer=LIMIT? order:oneof?(asc:pure-token=ASC desc:pure-token=DESC)))",
                 tips: &["nondeterministic_output", "request_policy:all_shards"],
@@ -365,7 +365,7 @@ pub(crate) const TABLE: &[Command] = &[
                     ("7.0.0", "Shows more of the network of each node."),
                     ("9.1.0", "Shows the availability zone of each node."),
                 ],
-                summary: "Tells which nodes have which hash slots.",
+                summary: "Returns the assignment of hash slots to nodes.",
                 complexity: "O(n) for n nodes",
                 tips: &["nondeterministic_output"],
                 ..CLUSTER
@@ -376,7 +376,7 @@ pub(crate) const TABLE: &[Command] = &[
                 flags: ADMIN | MAY_REPLICATE | NO_ASYNC_LOADING | STALE,
                 since: "9.0.0",
                 is_internal: true,
-                summary: "Speaks between nodes about a migration of slots.",
+                summary: "Exchanges messages about a slot migration; used by nodes.",
                 complexity: "O(1)",
                 ..CLUSTER
             },
@@ -391,7 +391,7 @@ pub(crate) const TABLE: &[Command] = &[
         scope: Scope::Walk,
         keys: &[KeySpec::one(1, "NOT_KEY")],
         since: "9.1.0",
-        summary: "Walks the names of the keys of a cluster in steps.",
+        summary: "Iterates over the keys of a cluster.",
         complexity: "O(1) a call, O(n) for a whole walk",
         args: "cursor:string match-pattern:pattern=MATCH? count:integer=COUNT? type:string=TYPE? slot:integer=SLOT?",
         tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
@@ -403,7 +403,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: FAST | LOADING | STALE,
         acl: "connection",
         since: "3.0.0",
-        summary: "Lets the connection read from a replica of a cluster.",
+        summary: "Allows reads of the connection from a replica of a cluster.",
         complexity: "O(1)",
         ..CLUSTER
     },

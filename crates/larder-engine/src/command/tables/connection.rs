@@ -41,7 +41,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Connection,
                 since: "6.0.0",
-                summary: "Says whether the next command is tracked.",
+                summary: "Enables or disables tracking for the next command.",
                 complexity: "O(1)",
                 args: "mode:oneof(yes:pure-token=YES no:pure-token=NO)",
                 ..Command::DEFAULT
@@ -55,7 +55,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Connection,
                 since: "8.0.0",
-                summary: "Declares what the client can do.",
+                summary: "Declares capabilities of the client.",
                 complexity: "O(1)",
                 args: "capability:string*",
                 ..Command::DEFAULT
@@ -220,7 +220,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Connection,
                 since: "7.2.0",
-                summary: "Keeps the commands of the connection from marking keys as used.",
+                summary: "Prevents commands of the connection from updating access times of keys.",
                 complexity: "O(1)",
                 args: "enabled:oneof(on:pure-token=ON off:pure-token=OFF)",
                 ..Command::DEFAULT
@@ -235,7 +235,7 @@ pub(crate) const TABLE: &[Command] = &[
                 group: Group::Connection,
                 since: "3.0.0",
                 history: &[("6.2.0", "Takes a mode: `WRITE` pauses writes only.")],
-                summary: "Suspends the commands of clients for a time.",
+                summary: "Pauses commands of clients for a time.",
                 complexity: "O(1)",
                 args: "timeout:integer mode:oneof?@6.2.0(write:pure-token=WRITE all:pure-token=ALL)",
                 ..Command::DEFAULT
@@ -320,7 +320,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Connection,
                 since: "5.0.0",
-                summary: "Ends the waiting of a blocked client.",
+                summary: "Unblocks a blocked client.",
                 complexity: "O(log n) for n connections",
                 args: "client-id:integer unblock-type:oneof?(timeout:pure-token=TIMEOUT error:pure-token=ERROR)",
                 ..Command::DEFAULT
@@ -334,7 +334,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Connection,
                 since: "6.2.0",
-                summary: "Lets paused clients go on.",
+                summary: "Ends a pause of clients.",
                 complexity: "O(n) for n paused clients",
                 ..Command::DEFAULT
             },
@@ -369,7 +369,7 @@ pub(crate) const TABLE: &[Command] = &[
             ("8.1.0", "Shows the availability zone, if there is one."),
             ("6.2.0", "The version may be left out: the connection stays as it is."),
         ],
-        summary: "Chooses the protocol version and introduces the client.",
+        summary: "Switches the protocol version, and optionally authenticates and names the client.",
         complexity: "O(1)",
         args: "arguments:block?(protover:integer auth:block=AUTH?(username:string password:string) clientname:string=SETNAME?)",
         ..Command::DEFAULT
@@ -411,7 +411,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Connection,
         since: "6.2.0",
-        summary: "Puts the connection back into its first state.",
+        summary: "Resets the connection to its initial state.",
         complexity: "O(1)",
         ..Command::DEFAULT
     },
@@ -424,7 +424,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Connection,
         since: "1.0.0",
-        summary: "Chooses the database.",
+        summary: "Selects a database.",
         complexity: "O(1)",
         args: "index:integer",
         ..Command::DEFAULT

@@ -28,7 +28,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO")],
         group: Group::Hash,
         since: "2.0.0",
-        summary: "Tells whether a hash has a field.",
+        summary: "Returns whether a hash contains a field.",
         complexity: "O(1)",
         args: "key:key#0 field:string",
         ..Command::DEFAULT
@@ -42,7 +42,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW UPDATE")],
         group: Group::Hash,
         since: "9.0.0",
-        summary: "Gives fields of a hash a time to live in seconds.",
+        summary: "Sets the time to live of fields of a hash, in seconds.",
         complexity: "O(n) for n fields",
         args: "key:key#0 seconds:integer condition:oneof?(nx:pure-token=NX xx:pure-token=XX gt:pure-token=GT lt:pure-token=LT) fields:block=FIELDS(numfields:integer field:string*)",
         ..Command::DEFAULT
@@ -70,7 +70,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Hash,
         since: "9.0.0",
-        summary: "Tells when fields of a hash expire, as a Unix time in seconds.",
+        summary: "Returns when fields of a hash expire, as Unix times in seconds.",
         complexity: "O(n) for n fields",
         args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         ..Command::DEFAULT
@@ -240,7 +240,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW UPDATE")],
         group: Group::Hash,
         since: "9.0.0",
-        summary: "Gives fields of a hash a time to live in milliseconds.",
+        summary: "Sets the time to live of fields of a hash, in milliseconds.",
         complexity: "O(n) for n fields",
         args: "key:key#0 milliseconds:integer condition:oneof?@9.0.0(nx:pure-token=NX xx:pure-token=XX gt:pure-token=GT lt:pure-token=LT) fields:block=FIELDS(numfields:integer#0 field:string*)",
         ..Command::DEFAULT
@@ -268,7 +268,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Hash,
         since: "9.0.0",
-        summary: "Tells when fields of a hash expire, as a Unix time in milliseconds.",
+        summary: "Returns when fields of a hash expire, as Unix times in milliseconds.",
         complexity: "O(n) for n fields",
         args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         ..Command::DEFAULT
@@ -282,7 +282,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Hash,
         since: "9.0.0",
-        summary: "Tells how long fields of a hash still live, in milliseconds.",
+        summary: "Returns the time to live of fields of a hash, in milliseconds.",
         complexity: "O(n) for n fields",
         args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         ..Command::DEFAULT
@@ -311,7 +311,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Hash,
         since: "2.8.0",
-        summary: "Walks over the fields of a hash, some at each call.",
+        summary: "Iterates over the fields of a hash.",
         complexity: "O(1) a call, O(n) for a walk over n fields",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT? novalues:pure-token=NOVALUES?",
         tips: &["nondeterministic_output"],
@@ -327,7 +327,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Hash,
         since: "2.0.0",
         history: &[("4.0.0", "Takes several fields with their values.")],
-        summary: "Sets the values of fields and tells how many are new.",
+        summary: "Sets the values of fields and returns the number of new fields.",
         complexity: "O(n) for n fields",
         args: "key:key#0 data:block*(field:string value:string)",
         ..Command::DEFAULT
@@ -355,7 +355,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW INSERT")],
         group: Group::Hash,
         since: "2.0.0",
-        summary: "Sets the value of a field that is not there yet.",
+        summary: "Sets the value of a field if the field does not exist.",
         complexity: "O(1)",
         args: "key:key#0 field:string value:string",
         ..Command::DEFAULT
@@ -383,7 +383,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Hash,
         since: "9.0.0",
-        summary: "Tells how long fields of a hash still live, in seconds.",
+        summary: "Returns the time to live of fields of a hash, in seconds.",
         complexity: "O(n) for n fields",
         args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         ..Command::DEFAULT

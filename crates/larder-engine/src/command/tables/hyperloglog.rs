@@ -13,7 +13,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW INSERT")],
         group: Group::HyperLogLog,
         since: "2.8.9",
-        summary: "Adds elements to a HyperLogLog, which is created if there is none.",
+        summary: "Adds elements to a HyperLogLog. Creates it if it does not exist.",
         complexity: "O(1) for each element",
         args: "key:key#0 element:string?*",
         ..Command::DEFAULT

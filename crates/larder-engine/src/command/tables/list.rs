@@ -13,7 +13,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS DELETE"), KeySpec::one(2, "RW INSERT")],
         group: Group::List,
         since: "6.2.0",
-        summary: "Moves an element between two lists, waiting for one if need be.",
+        summary: "Moves an element between two lists. Blocks until there is one.",
         complexity: "O(1)",
         args: "source:key#0 destination:key#1 wherefrom:oneof(left:pure-token=LEFT right:pure-token=RIGHT) whereto:oneof(left:pure-token=LEFT right:pure-token=RIGHT) timeout:double",
         ..Command::DEFAULT
@@ -27,7 +27,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(2, "RW ACCESS DELETE")],
         group: Group::List,
         since: "7.0.0",
-        summary: "Pops elements from the first list that has any, waiting if need be.",
+        summary: "Pops elements from the first list that has any. Blocks until there is one.",
         complexity: "O(n+m) for n keys and m elements",
         args: "timeout:double numkeys:integer key:key*#0 where:oneof(left:pure-token=LEFT right:pure-token=RIGHT) count:integer=COUNT?",
         ..Command::DEFAULT
@@ -42,7 +42,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::List,
         since: "2.0.0",
         history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Pops the head of the first list that has any element, waiting if need be.",
+        summary: "Pops the head of the first list that has any element. Blocks until there is one.",
         complexity: "O(n) for n keys",
         args: "key:key*#0 timeout:double",
         ..Command::DEFAULT
@@ -57,7 +57,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::List,
         since: "2.0.0",
         history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Pops the tail of the first list that has any element, waiting if need be.",
+        summary: "Pops the tail of the first list that has any element. Blocks until there is one.",
         complexity: "O(n) for n keys",
         args: "key:key*#0 timeout:double",
         ..Command::DEFAULT
@@ -72,7 +72,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::List,
         since: "2.2.0",
         history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Moves the tail of a list to the head of another, waiting if need be.",
+        summary: "Moves the tail of a list to the head of another. Blocks until there is one.",
         complexity: "O(1)",
         args: "source:key#0 destination:key#1 timeout:double",
         ..Command::DEFAULT
@@ -100,7 +100,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW INSERT")],
         group: Group::List,
         since: "2.2.0",
-        summary: "Inserts an element beside another one.",
+        summary: "Inserts an element before or after another one.",
         complexity: "O(n) to find the other, O(log n) to insert",
         args: "key:key#0 where:oneof(before:pure-token=BEFORE after:pure-token=AFTER) pivot:string element:string",
         ..Command::DEFAULT
@@ -330,7 +330,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::List,
         since: "9.1.0",
-        summary: "Walks a list in steps, while it may change.",
+        summary: "Iterates over a list, which can change meanwhile.",
         complexity: "O(log n + m) for m elements returned",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT?",
         tips: &["nondeterministic_output"],

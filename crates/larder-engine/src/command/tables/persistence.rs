@@ -52,7 +52,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "1.0.0",
-        summary: "Saves the databases to disk, and replies when that is done.",
+        summary: "Saves the databases to disk and waits until that is done.",
         complexity: "O(n) for n keys",
         ..Command::DEFAULT
     },
@@ -80,7 +80,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Generic,
         since: "7.2.0",
-        summary: "Waits until the client's writes are on the disk, here and at replicas.",
+        summary: "Waits until the client's writes are on disk, here and on replicas.",
         complexity: "O(1)",
         args: "numlocal:integer numreplicas:integer timeout:integer",
         tips: &["request_policy:all_shards", "response_policy:agg_min"],

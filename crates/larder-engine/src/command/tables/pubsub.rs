@@ -138,7 +138,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::PubSub,
         since: "2.0.0",
-        summary: "Ends subscriptions to patterns, or all of them.",
+        summary: "Unsubscribes from patterns, or from all patterns.",
         complexity: "O(n) for n patterns",
         args: "pattern:pattern?*",
         ..Command::DEFAULT
@@ -194,7 +194,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::rest(1, "NOT_KEY")],
         group: Group::PubSub,
         since: "7.0.0",
-        summary: "Ends subscriptions to shard channels, or all of them.",
+        summary: "Unsubscribes from shard channels, or from all of them.",
         complexity: "O(n) for n shard channels",
         args: "shardchannel:string?*",
         ..Command::DEFAULT
@@ -208,7 +208,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::PubSub,
         since: "2.0.0",
-        summary: "Ends subscriptions to channels, or all of them.",
+        summary: "Unsubscribes from channels, or from all channels.",
         complexity: "O(n) for n channels",
         args: "channel:string?*",
         ..Command::DEFAULT

@@ -27,7 +27,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "2.8.0",
-        summary: "Asks a primary for its stream of changes from an offset on.",
+        summary: "Requests the replication stream of a primary from an offset.",
         args: "replicationid:string offset:integer",
         ..Command::DEFAULT
     },
@@ -41,7 +41,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Server,
         since: "3.0.0",
         is_internal: true,
-        summary: "Tells a primary about the replica.",
+        summary: "Configures the replication link; used by replicas.",
         complexity: "O(1)",
         ..Command::DEFAULT
     },
@@ -68,7 +68,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "2.8.12",
-        summary: "Tells the role in replication.",
+        summary: "Returns the role in replication.",
         complexity: "O(1)",
         ..Command::DEFAULT
     },
@@ -96,7 +96,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "1.0.0",
-        summary: "Asks a primary for its data and its stream of changes.",
+        summary: "Requests the data and the replication stream of a primary.",
         ..Command::DEFAULT
     },
 ];

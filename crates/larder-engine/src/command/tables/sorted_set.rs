@@ -13,7 +13,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(2, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "7.0.0",
-        summary: "Pops entries of lowest or highest score from the first sorted set that has any, waiting if need be.",
+        summary: "Pops entries of lowest or highest score from the first sorted set that has any. Blocks until there is one.",
         complexity: "O(k) + O(m log n) for k keys and m entries",
         args: "timeout:double numkeys:integer key:key*#0 where:oneof(min:pure-token=MIN max:pure-token=MAX) count:integer=COUNT?",
         ..Command::DEFAULT
@@ -28,7 +28,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::SortedSet,
         since: "5.0.0",
         history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Pops the entry of highest score from the first sorted set that has any, waiting if need be.",
+        summary: "Pops the entry of highest score from the first sorted set that has any. Blocks until there is one.",
         complexity: "O(log n)",
         args: "key:key*#0 timeout:double",
         ..Command::DEFAULT
@@ -43,7 +43,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::SortedSet,
         since: "5.0.0",
         history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Pops the entry of lowest score from the first sorted set that has any, waiting if need be.",
+        summary: "Pops the entry of lowest score from the first sorted set that has any. Blocks until there is one.",
         complexity: "O(log n)",
         args: "key:key*#0 timeout:double",
         ..Command::DEFAULT
@@ -132,7 +132,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS UPDATE")],
         group: Group::SortedSet,
         since: "1.2.0",
-        summary: "Adds to the score of a member, which is created if need be.",
+        summary: "Adds to the score of a member. Creates the member if it does not exist.",
         complexity: "O(log n)",
         args: "key:key#0 increment:integer member:string",
         ..Command::DEFAULT
@@ -462,7 +462,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::SortedSet,
         since: "2.8.0",
         history: &[("8.0.0", "Takes `NOSCORES`.")],
-        summary: "Walks over the members a few at a time.",
+        summary: "Iterates over the members of a sorted set.",
         complexity: "O(1) a call, O(n) for a whole walk",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT? noscores:pure-token=NOSCORES?",
         tips: &["nondeterministic_output"],

@@ -126,7 +126,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS UPDATE")],
         group: Group::String,
         since: "1.0.0",
-        summary: "Sets a key and returns its former value.",
+        summary: "Sets a key and returns its previous value.",
         complexity: "O(1)",
         args: "key:key#0 value:string",
         ..Command::DEFAULT
@@ -289,7 +289,7 @@ pub(crate) const TABLE: &[Command] = &[
             ("7.0.0", "`NX` and `GET` go together."),
             ("8.1.0", "Takes `IFEQ`."),
         ],
-        summary: "Sets a key, under a condition and with an expiry if asked.",
+        summary: "Sets a key, optionally under a condition and with an expiry.",
         complexity: "O(1)",
         args: r#"key:key#0 value:string condition:oneof?(nx:pure-token=NX@2.6.12 xx:pure-token=XX@2.6.12 comparison-value:string=IFEQ@8.1.0^"Sets the key only if its value is this one.") get:pure-token=GET?@6.2.0 expiration:oneof?(seconds:integer=EX@2.6.12 milliseconds:integer=PX@2.6.12 unix-time-seconds:unix-time=EXAT@6.2.0 unix-time-milliseconds:unix-time=PXAT@6.2.0 keepttl:pure-token=KEEPTTL@6.0.0)"#,
         ..Command::DEFAULT
@@ -331,7 +331,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW UPDATE")],
         group: Group::String,
         since: "2.2.0",
-        summary: "Overwrites part of a string from a byte position on.",
+        summary: "Overwrites part of a string, starting at a byte position.",
         complexity: "O(1), or O(n) when the string must be copied",
         args: "key:key#0 offset:integer value:string",
         ..Command::DEFAULT

@@ -13,7 +13,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Transactions,
         since: "2.0.0",
-        summary: "Forgets the commands of the transaction.",
+        summary: "Discards the commands of the transaction.",
         complexity: "O(n) for n queued commands",
         ..Command::DEFAULT
     },
@@ -52,7 +52,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Transactions,
         since: "2.2.0",
-        summary: "Forgets all watched keys.",
+        summary: "Stops watching all keys.",
         complexity: "O(n) for n keys",
         ..Command::DEFAULT
     },
@@ -65,7 +65,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::rest(1, "RO")],
         group: Group::Transactions,
         since: "2.2.0",
-        summary: "Makes the next transaction depend on keys staying as they are.",
+        summary: "Watches keys: the next transaction runs only if they do not change.",
         complexity: "O(n) for n keys",
         args: "key:key*#0",
         ..Command::DEFAULT

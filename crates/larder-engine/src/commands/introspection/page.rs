@@ -9,11 +9,11 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Commands
 
-What each command is called, takes and costs. Replies, error texts and effects are those of Valkey 9.1; where one differs on purpose, a
-line says so, and [compatibility.md](compatibility.md) has the reasons. The page is made from the command table, which
-`COMMAND DOCS` answers from, by `make pages`.
+This page lists syntax and complexity of all commands. Replies, error texts and effects are those of
+Valkey 9.1; [Compatibility](compatibility.md) lists the differences. `COMMAND DOCS` returns the same
+information.
 
-`[..]` may be left out, `a | b` is one of them, `..` may be repeated.
+In the syntax, `[..]` is optional, `a | b` is a choice, and `..` can be repeated.
 ";
 
 /// The groups in the order of the page, and what they are called there.
