@@ -320,6 +320,26 @@ fn scripts_are_seen_from_their_start() {
     }
 }
 
+/// A kill that comes when the script that it means has ended leaves the next one alone, unless that runs for long too.
+#[test]
+fn kills_leave_short_scripts_alone() {
+    let server = Server::larder(&["--threads", "2", "--busy-reply-threshold", "30000"]);
+    let mut others: Vec<Client> = (0..4).map(|_| server.client()).collect();
+    others.iter_mut().for_each(|other| drop(other.ask("PING")));
+    let (client, killer) = others.split_at_mut(1);
+    let (client, killer) = (&mut client[0], &mut killer[0]);
+    for _ in 0..300 {
+        client.send(&["EVAL", "for i = 1, 200000 do end return 7", "0"]);
+        let reply = killer.ask("SCRIPT KILL").text();
+        assert_eq!(reply, "NOTBUSY No scripts in execution right now.");
+        assert_eq!(client.read().unwrap().int(), 7);
+    }
+    client.send(&["EVAL", "while true do end", "0"]);
+    killer.set_timeout(Duration::from_secs(20));
+    while killer.ask("SCRIPT KILL").text() != "OK" {}
+    assert!(client.read().unwrap().text().starts_with("ERR Script killed by user"));
+}
+
 /// Scripts that do their work in one call of Lua's library end as well.
 #[test]
 fn patterns_can_be_killed() {

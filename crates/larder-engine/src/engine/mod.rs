@@ -22,20 +22,21 @@ use crate::command::names::Names;
 use crate::config::Config;
 use crate::delivery::invalidations::Receivers;
 use crate::delivery::mailbox::Mailboxes;
-use crate::delivery::unblock::deliver;
-use crate::error::CommandError;
+use crate::delivery::unblock::{deliver, reply_of};
+use crate::error::{CommandError, CommandResult};
 use crate::host::{Host, LogLevel};
 use crate::keyspace::deferred::{Background, Work};
 use crate::keyspace::departures::Departures;
 use crate::keyspace::key::Key;
 use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards};
-use crate::keyspace::waiting::Waiter;
+use crate::keyspace::waiting::{BlockedOp, Waiter};
 use crate::ledger::NoShards;
 use crate::persistence::availability::Gate;
 use crate::persistence::state::Persistence;
 use crate::pubsub::PubSub;
 use crate::replication::state::Replication;
 use crate::scripts::Scripts;
+use crate::scripts::running::NOT_BUSY;
 use crate::stats::command_log::CommandLogs;
 use crate::stats::counters::{AllStats, Counter, ThreadStats};
 use crate::stats::errors::ErrorStats;
@@ -466,12 +467,37 @@ impl Engine {
         self.retry_put_off();
     }
 
-    /// A script has ended: answers those who have killed it.
-    pub(crate) fn answer_script_killers(&self) {
-        for waiter in std::mem::take(&mut *self.script_killers.lock()) {
-            if waiter.take() {
-                deliver(&self.mailboxes, &waiter, b"+OK\r\n".to_vec(), Ends::NO_EFFECT);
+    /// How long a script runs before it can be killed.
+    pub(crate) fn killable_after(&self) -> Duration {
+        self.busy_after().unwrap_or(KILLABLE_AFTER_MAX).min(KILLABLE_AFTER_MAX)
+    }
+
+    /// Kills the script for the clients that wait for its end, if it has run for long enough; refuses those that may not kill it.
+    pub(crate) fn apply_script_kills(&self) {
+        let least = self.killable_after();
+        self.script_killers.lock().retain(|waiter| {
+            let BlockedOp::ScriptEnd { function } = waiter.op else { return false };
+            match self.scripts.running.kill(function, self.config.product(), least) {
+                Ok(_) => true,
+                Err(error) => {
+                    self.answer_script_killer(waiter, Err(error));
+                    false
+                }
             }
+        });
+    }
+
+    /// The script has ended: answers the clients that wait for that.
+    pub(crate) fn answer_script_killers(&self, was_killed: bool) {
+        for waiter in std::mem::take(&mut *self.script_killers.lock()) {
+            self.answer_script_killer(&waiter, if was_killed { Ok(()) } else { Err(NOT_BUSY) });
+        }
+    }
+
+    fn answer_script_killer(&self, waiter: &Waiter, result: CommandResult) {
+        if waiter.take() {
+            let reply = reply_of(&self.errors, waiter, b"+OK\r\n".to_vec(), result);
+            deliver(&self.mailboxes, waiter, reply, Ends::NO_EFFECT);
         }
     }
 
@@ -486,6 +512,9 @@ impl Engine {
         of_node.unwrap_or_else(|| self.config.hot.databases.load(Relaxed).max(1) as usize)
     }
 }
+
+/// Scripts that have run for this long can be killed whatever `busy-reply-threshold` is.
+const KILLABLE_AFTER_MAX: Duration = Duration::from_millis(100);
 
 /// Forty random hexadecimal digits.
 pub fn random_id() -> String {

@@ -250,7 +250,7 @@ fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut 
         | BlockedOp::Cluster
         | BlockedOp::OnDisk { .. }
         | BlockedOp::Replicas { .. }
-        | BlockedOp::ScriptEnd
+        | BlockedOp::ScriptEnd { .. }
         | BlockedOp::Shutdown => Ok(()),
         BlockedOp::PopManyScored(extreme, count) => {
             pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)

@@ -67,8 +67,11 @@ pub enum BlockedOp {
     Anatomy,
     /// CLUSTER: that the thread of the bus answers; no key.
     Cluster,
-    /// SCRIPT KILL, FUNCTION KILL: that the script ends; no key.
-    ScriptEnd,
+    /// SCRIPT KILL, or FUNCTION KILL: that the script ends; no key.
+    ScriptEnd {
+        /// Whether it is FUNCTION KILL.
+        function: bool,
+    },
     /// SHUTDOWN: that replicas have what was written; no key.
     Shutdown,
     /// BZMPOP: up to this many entries of a sorted set, with the key.
@@ -104,14 +107,17 @@ impl BlockedOp {
             | BlockedOp::Cluster
             | BlockedOp::OnDisk { .. }
             | BlockedOp::Replicas { .. }
-            | BlockedOp::ScriptEnd
+            | BlockedOp::ScriptEnd { .. }
             | BlockedOp::Shutdown => false,
         }
     }
 
     /// Whether another thread of this server ends the wait soon, whatever clients and other servers do.
     pub(crate) fn ends_by_itself(&self) -> bool {
-        matches!(self, BlockedOp::Anatomy | BlockedOp::Cluster | BlockedOp::ScriptEnd | BlockedOp::Shutdown)
+        matches!(
+            self,
+            BlockedOp::Anatomy | BlockedOp::Cluster | BlockedOp::ScriptEnd { .. } | BlockedOp::Shutdown
+        )
     }
 
     /// Whether the wait ends with an error when the key goes away.
@@ -128,7 +134,7 @@ impl BlockedOp {
             | BlockedOp::Cluster
             | BlockedOp::OnDisk { .. }
             | BlockedOp::Replicas { .. }
-            | BlockedOp::ScriptEnd
+            | BlockedOp::ScriptEnd { .. }
             | BlockedOp::Shutdown => Kind::String,
             BlockedOp::PopScored(_) | BlockedOp::PopManyScored(..) => Kind::SortedSet,
             BlockedOp::Read { .. } | BlockedOp::ReadGroup(_) => Kind::Stream,

@@ -223,15 +223,15 @@ impl Run<'_, '_> {
     /// Ends what a long script has begun, and what one has changed of the log.
     fn settle(&mut self) {
         self.context.worker.effects.set_targets(Targets::ALL);
-        let was_killed = self.context.engine.scripts.running.end();
+        let awaited_end = self.context.engine.scripts.running.end();
         if self.is_long {
             self.context.engine.end_long_script();
             let took = self.started.elapsed().as_millis();
             let text = format!("The slow script has ended after {took} milliseconds.");
             self.context.engine.host.log(LogLevel::Notice, &text);
         }
-        if was_killed {
-            self.context.engine.answer_script_killers();
+        if let Some(was_killed) = awaited_end {
+            self.context.engine.answer_script_killers(was_killed);
         }
         if self.killed {
             // The state has been stopped in the middle of something.
@@ -366,6 +366,9 @@ impl Run<'_, '_> {
         let engine = self.context.engine;
         if self.context.is_about_to_lend() && self.started.elapsed() > HOLDS_FOR {
             self.context.lend();
+        }
+        if engine.scripts.running.is_awaited() && self.started.elapsed() >= engine.killable_after() {
+            engine.apply_script_kills();
         }
         if !self.is_long && !engine.is_copy {
             let has_time = engine.busy_after().is_none_or(|limit| self.started.elapsed() < limit);

@@ -4,14 +4,19 @@ use crate::error::CommandError;
 use crate::version::Product;
 use larder_resp::Args;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Instant;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::time::{Duration, Instant};
 
 /// What others may know of it, and whether it has to end.
 #[derive(Default)]
 pub(crate) struct Running {
     now: Mutex<Noted>,
     kill: AtomicBool,
+    /// Whether clients may wait for the end of the script.
+    is_awaited: AtomicBool,
 }
 
 /// Buffers larger than this are not kept for the next script.
@@ -59,14 +64,21 @@ impl Running {
         self.kill.store(false, Relaxed);
     }
 
-    /// It has ended. Returns whether it was to end, by SCRIPT KILL or FUNCTION KILL.
-    pub(crate) fn end(&self) -> bool {
+    /// A client is about to wait for the end of the script.
+    pub(crate) fn note_awaited(&self) {
+        self.is_awaited.store(true, SeqCst);
+    }
+
+    /// The script has ended. Returns whether it was killed, if clients wait for its end.
+    pub(crate) fn end(&self) -> Option<bool> {
         let mut now = self.now.lock();
         now.started = None;
         if now.command.capacity() + now.ends.capacity() > KEEP_BYTES_MAX {
             *now = Noted::default();
         }
-        self.kill.swap(false, Relaxed)
+        let was_killed = self.kill.swap(false, Relaxed);
+        (was_killed || self.is_awaited.load(SeqCst) && self.is_awaited.swap(false, SeqCst))
+            .then_some(was_killed)
     }
 
     /// It is about to call a command that writes. False when it has to end instead.
@@ -94,23 +106,41 @@ impl Running {
         self.kill.load(Relaxed)
     }
 
-    /// Has it end, by SCRIPT KILL or FUNCTION KILL.
-    pub(crate) fn kill(&self, function: bool, product: Product) -> Result<(), CommandError> {
+    /// Whether a client may wait for the end of the script.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Relaxed)
+    }
+
+    /// Returns whether SCRIPT KILL (`function`: FUNCTION KILL) may end the script now. A script that has not run for `least` is
+    /// left alone: a kill that comes late must not end the next one.
+    ///
+    /// # Errors
+    /// No script runs, it has written, or the other command is the one to use.
+    pub(crate) fn may_be_killed(
+        &self,
+        function: bool,
+        product: Product,
+        least: Duration,
+    ) -> Result<bool, CommandError> {
+        judge(&self.now.lock(), function, product, least)
+    }
+
+    /// Kills the script if [`Running::may_be_killed`] says so, and returns whether it did.
+    ///
+    /// # Errors
+    /// Those of [`Running::may_be_killed`].
+    pub(crate) fn kill(
+        &self,
+        function: bool,
+        product: Product,
+        least: Duration,
+    ) -> Result<bool, CommandError> {
         let now = self.now.lock();
-        if now.started.is_none() {
-            return Err(CommandError::Fixed("NOTBUSY No scripts in execution right now."));
+        let may = judge(&now, function, product, least)?;
+        if may {
+            self.kill.store(true, Relaxed);
         }
-        if now.has_written {
-            return Err(CommandError::Fixed(
-                "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait \
-                 the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
-            ));
-        }
-        if now.is_function != function {
-            return Err(busy_error(now.is_function, product));
-        }
-        self.kill.store(true, Relaxed);
-        Ok(())
+        Ok(may)
     }
 
     /// Has it end whatever it has done: the server ends.
@@ -123,6 +153,26 @@ impl Running {
         let now = self.now.lock();
         busy_error(now.started.is_some() && now.is_function, product)
     }
+}
+
+/// The error of a kill when no script runs.
+pub(crate) const NOT_BUSY: CommandError = CommandError::Fixed("NOTBUSY No scripts in execution right now.");
+
+fn judge(now: &Noted, function: bool, product: Product, least: Duration) -> Result<bool, CommandError> {
+    let Some(started) = now.started else { return Err(NOT_BUSY) };
+    if started.elapsed() < least {
+        return Ok(false);
+    }
+    if now.has_written {
+        return Err(CommandError::Fixed(
+            "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait \
+             the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
+        ));
+    }
+    if now.is_function != function {
+        return Err(busy_error(now.is_function, product));
+    }
+    Ok(true)
 }
 
 fn busy_error(is_function: bool, product: Product) -> CommandError {

@@ -4,10 +4,13 @@ use super::check_flush_mode;
 use super::eval::keep;
 use crate::clients::session::Mode;
 use crate::context::Context;
+#[cfg(doc)]
+use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking;
 use crate::keyspace::waiting::BlockedOp;
 use crate::scripts::cache::digest;
+use crate::scripts::running::NOT_BUSY;
 use crate::text::word::is_word;
 use larder_resp::Args;
 
@@ -42,22 +45,26 @@ pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(())
 }
 
-/// SCRIPT KILL and FUNCTION KILL: has the script end. The reply comes when it has ended, so that the client's next command is
-/// not refused because of it.
+/// SCRIPT KILL and FUNCTION KILL. The reply comes when the script has ended, so that the client's next command is not refused
+/// because of it. A script that has not run for [`Engine::killable_after`] is killed when it has; if it ends before, no script is
+/// to be killed, as the reply says.
 pub(super) fn kill_running(context: &mut Context<'_>, function: bool) -> CommandResult {
     let engine = context.engine;
-    engine.scripts.running.kill(function, engine.config.product())?;
+    let (running, product) = (&engine.scripts.running, engine.config.product());
+    let least = engine.killable_after();
     if context.in_exec || context.session.has_own_thread {
+        if !running.kill(function, product, least)? {
+            return Err(NOT_BUSY);
+        }
         context.reply.ok();
         return Ok(());
     }
-    blocking::wait(context, &[], BlockedOp::ScriptEnd, 0);
+    running.may_be_killed(function, product, least)?;
+    blocking::wait(context, &[], BlockedOp::ScriptEnd { function }, 0);
     let waiter = context.session.waiter.clone().expect("it waits");
     engine.script_killers.lock().push(waiter);
-    if !engine.scripts.running.is_killed() {
-        // It has ended before the client was in the list.
-        engine.answer_script_killers();
-    }
+    running.note_awaited();
+    engine.apply_script_kills();
     Ok(())
 }
 
