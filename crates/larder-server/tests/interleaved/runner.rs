@@ -492,7 +492,19 @@ impl Interleaved {
         Ok(true)
     }
 
+    /// Compares the data, for as long as a difference may last: a command without a reply may be under way on a thread of its own.
     fn compare_data(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let compared = self.compare_data_now();
+            if compared.is_ok() || Instant::now() > deadline {
+                return compared;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn compare_data_now(&mut self) -> Result<(), String> {
         let [larder, valkey] = self.both(|side| side.ask("DEBUG DIGEST"));
         if larder? == valkey? {
             return Ok(());
