@@ -41,6 +41,8 @@ Usage: larder-server [/path/to/larder.conf] [options] [-]
        larder-server -h or --help
        larder-server --test-memory <megabytes>
        larder-server --check-system
+       larder-server --health [--ready] [-h <host>] [-p <port>] [/path/to/larder.conf]
+       larder-server /path/to/sentinel.conf --sentinel (run valkey-sentinel or redis-sentinel)
 
 Examples:
        larder-server (run the server with default conf)

@@ -9,6 +9,7 @@ mod cpus;
 mod crash;
 mod door;
 mod files;
+mod health;
 mod host;
 mod listen;
 mod log;
@@ -18,6 +19,7 @@ mod memory_test;
 mod peer;
 mod process;
 mod replication;
+mod sentinel;
 mod server;
 mod settings;
 mod shared;
@@ -31,8 +33,17 @@ mod tls;
 mod web;
 mod worker;
 
-fn main() -> std::process::ExitCode {
-    let args: Vec<String> =
-        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    start::main(&args)
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if sentinel::is_asked_for(&words) {
+        return sentinel::run(&words);
+    }
+    let args: Vec<String> = words.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    match args.split_first() {
+        Some((first, rest)) if first == "--health" => health::main(rest),
+        _ => start::main(&args),
+    }
 }

@@ -9,8 +9,10 @@ use crate::tls;
 use larder_engine::{Exchange, ExchangeError};
 use larder_tls::PeerLink;
 use parking_lot::Mutex;
+use rustls::ClientConfig;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,7 +51,11 @@ impl Peers {
                 outcome => return self.settle(exchange, link, outcome),
             }
         }
-        let link = connect(exchange, tls)?;
+        let config = match exchange.tls {
+            true => Some(tls.client().ok_or(ExchangeError::Connecting)?),
+            false => None,
+        };
+        let link = connect(exchange.address, exchange.timeout, config)?;
         let outcome = talk(&link, exchange);
         self.settle(exchange, link, outcome)
     }
@@ -113,16 +119,23 @@ fn set_timeouts(link: &PeerLink, timeout: Duration) -> std::io::Result<()> {
     link.set_read_timeout(Some(timeout)).and_then(|()| link.set_write_timeout(Some(timeout)))
 }
 
-fn connect(exchange: &Exchange<'_>, tls: &tls::Context) -> Result<PeerLink, ExchangeError> {
+/// Connects to `address`, a host and a port: by TLS, if there is a configuration for it.
+///
+/// # Errors
+///
+/// The address does not resolve, does not accept, or the handshake fails.
+pub fn connect(
+    address: &str,
+    timeout: Duration,
+    tls: Option<Arc<ClientConfig>>,
+) -> Result<PeerLink, ExchangeError> {
     let connecting = |_| ExchangeError::Connecting;
-    let timeout = exchange.timeout;
-    let socket = dial(exchange.address.to_socket_addrs().map_err(connecting)?, timeout)?;
+    let socket = dial(address.to_socket_addrs().map_err(connecting)?, timeout)?;
     socket.set_nodelay(true).map_err(connecting)?;
-    let link = match exchange.tls {
-        false => PeerLink::plain(socket),
-        true => {
-            let config = tls.client().ok_or(ExchangeError::Connecting)?;
-            let host = exchange.address.rsplit_once(':').map_or("", |(host, _)| host);
+    let link = match tls {
+        None => PeerLink::plain(socket),
+        Some(config) => {
+            let host = address.rsplit_once(':').map_or("", |(host, _)| host);
             socket.set_read_timeout(Some(timeout)).map_err(connecting)?;
             PeerLink::secure(socket, config, host, timeout, || true).map_err(connecting)?
         }

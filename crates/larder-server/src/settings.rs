@@ -37,7 +37,13 @@ pub enum SettingsError {
     LogFile(SystemError),
     /// There are modules to load, which this server does not.
     Modules,
+    /// The value of [`PROTECTED_MODE`] is neither yes nor no.
+    ProtectedMode(String),
 }
+
+/// The variable with the default of `protected-mode`. Images that take the place of Valkey's or Redis's set it to no,
+/// as those servers are built for their images: a line of a configuration file still takes precedence.
+const PROTECTED_MODE: &str = "LARDER_PROTECTED_MODE";
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,6 +55,9 @@ impl fmt::Display for SettingsError {
             SettingsError::LogFile(error) => writeln!(f, "{FatalHeading}Can't open the log file: {error}"),
             SettingsError::Modules => {
                 writeln!(f, "{FatalHeading}This server has no support for 'loadmodule' lines")
+            }
+            SettingsError::ProtectedMode(value) => {
+                writeln!(f, "{FatalHeading}{PROTECTED_MODE} is '{value}': set it to yes or no, or remove it")
             }
         }
     }
@@ -65,7 +74,7 @@ impl From<FatalConfig<DirectiveError>> for SettingsError {
 impl Settings {
     /// Reads everything that `line` names.
     pub fn load(line: &CommandLine, cores: usize) -> Result<Settings, SettingsError> {
-        let config = Config::new(cores);
+        let config = defaults(cores)?;
         let file =
             line.config_file.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
         let text = line.config_file.as_deref().map(read_text).transpose()?;
@@ -79,6 +88,24 @@ impl Settings {
         let configured = file.is_some() || !whole.is_empty();
         let Loaded { names, users, ignored, .. } = loaded;
         Ok(Settings { config, file, names, users, ignored, configured })
+    }
+}
+
+/// The options of a configuration file, or the defaults, for programs that are not the server.
+pub fn options(file: Option<&str>) -> Result<Config, SettingsError> {
+    let config = Config::new(1);
+    if let Some(path) = file {
+        Loaded::load(&config, &read_text(path)?, &mut include)?;
+    }
+    Ok(config)
+}
+
+fn defaults(cores: usize) -> Result<Config, SettingsError> {
+    let config = Config::new(cores);
+    match std::env::var(PROTECTED_MODE).as_deref() {
+        Err(_) | Ok("" | "yes") => Ok(config),
+        Ok("no") => Ok(config.with_protected_mode(false)),
+        Ok(other) => Err(SettingsError::ProtectedMode(other.to_owned())),
     }
 }
 

@@ -62,6 +62,8 @@ pub struct Config {
     changing: Mutex<()>,
     /// The default of `threads`.
     cores: usize,
+    /// The default of `protected-mode`.
+    is_protected: bool,
 }
 
 /// One pair of a CONFIG SET that passed the first checks.
@@ -80,11 +82,21 @@ impl Config {
             values: RwLock::new(Vec::new()),
             changing: Mutex::new(()),
             cores: cores.clamp(1, 1024),
+            is_protected: true,
         };
         *config.values.write() = (0..OPTIONS.len()).map(|i| config.default_of(i)).collect();
         (0..OPTIONS.len()).for_each(|i| config.publish(i));
         config.hot.active_expire_enabled.store(true, Relaxed);
         config
+    }
+
+    /// Sets the default of `protected-mode`, before any option is read: CONFIG REWRITE writes no line for it.
+    #[must_use]
+    pub fn with_protected_mode(mut self, is_on: bool) -> Config {
+        self.is_protected = is_on;
+        let (index, _) = find("protected-mode").expect("an option of the table");
+        self.store(index, self.default_of(index));
+        self
     }
 
     /// The text of option `name` (or alias, in any letter case) as CONFIG GET shows it.
@@ -298,6 +310,7 @@ impl Config {
     fn default_of(&self, index: usize) -> String {
         match OPTIONS[index].name {
             "threads" => self.cores.to_string(),
+            "protected-mode" if !self.is_protected => "no".to_owned(),
             _ => OPTIONS[index].default.to_string(),
         }
     }

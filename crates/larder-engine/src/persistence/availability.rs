@@ -50,7 +50,7 @@ impl Gate {
     }
 
     /// Whether data is being loaded beside the keyspace, which is served meanwhile.
-    pub(crate) fn serves_while_loading(&self) -> bool {
+    pub fn serves_while_loading(&self) -> bool {
         self.has(LOADING | SERVES_MEANWHILE)
     }
 
@@ -154,7 +154,7 @@ impl Gate {
     }
 
     /// Whether the data is too old to be served.
-    pub(crate) fn is_stale(&self) -> bool {
+    pub fn is_stale(&self) -> bool {
         self.has(STALE)
     }
 }

@@ -16,7 +16,9 @@ mod resumption;
 mod socket;
 mod suites;
 
+pub use active::{Active, TlsError};
 pub use context::{Context, NotChanged};
 pub use fault::Fault;
 pub use node_stream::NodeStream;
+pub use options::Options;
 pub use socket::TlsStream;

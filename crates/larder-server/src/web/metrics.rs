@@ -1,4 +1,4 @@
-//! The page of metrics (`metrics-port`): made by the thread that serves it, at most once in [`PAGE_KEPT`], however many ask.
+//! The page of metrics (`metrics-port`), and `/healthz` for probes. The page is made by the thread that serves it, at most once in [`PAGE_KEPT`], however many ask.
 
 use super::http::{Page, Site, plain, respond};
 use super::request::{Hosts, Refusal};
@@ -32,15 +32,28 @@ impl Site for Metrics {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are answered here.\n");
         }
-        if request.uri().path() != "/metrics" {
-            return plain(StatusCode::NOT_FOUND, "There is nothing here but /metrics.\n");
-        }
         panic_if_armed();
-        respond(StatusCode::OK, TEXT_FORMAT, self.page())
+        match request.uri().path() {
+            "/metrics" => respond(StatusCode::OK, TEXT_FORMAT, self.page()),
+            "/healthz" => self.health(),
+            _ => plain(StatusCode::NOT_FOUND, "There is nothing here but /metrics and /healthz.\n"),
+        }
     }
 }
 
 impl Metrics {
+    /// Whether clients are served: what probes of orchestrators ask for.
+    fn health(&self) -> Page {
+        let gate = self.engine.gate();
+        if gate.is_loading() && !gate.serves_while_loading() {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "loading\n");
+        }
+        if gate.is_stale() {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "waiting for the primary\n");
+        }
+        plain(StatusCode::OK, "ok\n")
+    }
+
     /// The page: the one that was made last, if it is not old.
     fn page(&self) -> Bytes {
         let now = larder_engine::instant();

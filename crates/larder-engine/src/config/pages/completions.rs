@@ -49,7 +49,7 @@ pub fn bash_completion() -> String {
     let _ = write!(
         text,
         "        *)\n            if [[ $word == -* ]]; then\n                \
-         mapfile -t COMPREPLY < <(compgen -W '--help --version --check-system --test-memory {}' -- \"$word\")\n            \
+         mapfile -t COMPREPLY < <(compgen -W '--help --version --check-system --test-memory --health --sentinel {}' -- \"$word\")\n            \
          elif [[ $COMP_CWORD == 1 ]]; then\n                mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n            \
          fi ;;\n    esac\n}}\ncomplete -o filenames -F _larder_server larder-server\n",
         all.join(" ")
@@ -61,7 +61,9 @@ pub fn bash_completion() -> String {
 pub fn zsh_completion() -> String {
     let mut text = format!("#compdef larder-server\n{MADE}\n_arguments \\\n");
     text += "    '(- *)'{-h,--help}'[print a summary]' \\\n    '(- *)'{-v,--version}'[print the version]' \\\n    '(- *)--check-system[check the \
-         settings of the system]' \\\n    '(- *)--test-memory[test memory]:megabytes: ' \\\n";
+         settings of the system]' \\\n    '(- *)--test-memory[test memory]:megabytes: ' \\\n    \
+         '(- *)--health[ask whether the server is alive]:configuration file:_files' \\\n    \
+         '--sentinel[start Sentinel, if it is installed]' \\\n";
     for (opt, (name, values)) in shown().flat_map(|opt| of(opt).map(move |row| (opt, row))) {
         let action = match values {
             Values::Words(words) => format!("({})", words.join(" ")),
@@ -83,6 +85,8 @@ pub fn fish_completion() -> String {
     text += "complete -c larder-server -s v -l version -d 'Prints the version'\n";
     text += "complete -c larder-server -l check-system -d 'Checks the settings of the system'\n";
     text += "complete -c larder-server -l test-memory -d 'Tests memory' -x\n";
+    text += "complete -c larder-server -l health -d 'Asks whether the server is alive'\n";
+    text += "complete -c larder-server -l sentinel -d 'Starts Sentinel, if it is installed'\n";
     for (opt, (name, values)) in shown().flat_map(|opt| of(opt).map(move |row| (opt, row))) {
         let action = match values {
             Values::Words(words) => format!("-xa '{}'", words.join(" ")),

@@ -19,6 +19,18 @@ larder-server \\- in-memory data store that speaks the Redis protocol
 .br
 .B larder-server \\-\\-test\\-memory
 .I MEGABYTES
+.br
+.B larder-server \\-\\-health
+.RB [ \\-\\-ready ]
+.RB [ \\-h
+.IR HOST ]
+.RB [ \\-p
+.IR PORT ]
+.RI [ FILE ]
+.br
+.B larder-server
+.I FILE
+.B \\-\\-sentinel
 .SH DESCRIPTION
 .B larder-server
 keeps strings, lists, hashes, sets, sorted sets and streams in memory and serves them over TCP, TLS and unix sockets. Clients,
@@ -49,6 +61,22 @@ looks for settings of the system that slow the server down or end it. Exits with
 .TP
 .BI \\-\\-test\\-memory\\  MEGABYTES
 writes patterns into this much memory and reads them back. Exits with 1 if they have changed.
+.TP
+.B \\-\\-health
+asks the server on this machine, or the one of
+.IR FILE ,
+whether it is alive. Exits with 1 if it is not; with
+.BR \\-\\-ready ,
+also while it does not serve commands.
+.B larder-server \\-\\-health \\-\\-help
+lists the options.
+.TP
+.B \\-\\-sentinel
+starts
+.BR valkey-sentinel (1)
+or
+.BR redis-sentinel (1),
+whichever is installed, with the same arguments.
 ";
 
 const SERVER_END: &str = "\
@@ -71,6 +99,15 @@ the socket of systemd that is told when the server is ready, with
 .B supervised systemd
 or
 .BR auto .
+.TP
+.B LARDER_PROTECTED_MODE
+the default of
+.BR protected-mode :
+yes, or no in images that are to behave as those of Valkey and Redis.
+.TP
+.BR LARDERCLI_AUTH ,\\  VALKEYCLI_AUTH ,\\  REDISCLI_AUTH
+the password for
+.BR \\-\\-health .
 .SH FILES
 .TP
 .I /etc/larder/larder.conf
