@@ -244,6 +244,30 @@ fn a_port_that_is_taken_stops_the_start() {
     assert!(output.contains(&format!("Could not serve metrics on port {port}: ")), "{output}");
 }
 
+/// What lists would take without compression is what they take, when nothing is compressed: names of keys and all else count
+/// on both sides.
+#[test]
+fn what_compression_saves_is_never_negative() {
+    let (server, port) = start(&[]);
+    let mut client = server.client();
+    for n in 0..300 {
+        client.cmd(&["RPUSH", &format!("a-name-that-is-much-longer-than-the-list:{n}"), "x"]);
+    }
+    for n in 0..3000 {
+        client.cmd(&["RPUSH", "long", &format!("element {n} of a list with many blocks")]);
+    }
+    let samples = scrape_until(&port, "a census of all lists", |samples| {
+        samples.get("larder_type_elements{type=\"list\",encoding=\"quicklist\"}") == Some(&3000.0)
+            && samples.get("larder_type_keys{type=\"list\",encoding=\"listpack\"}") == Some(&300.0)
+    });
+    let taken: f64 = samples
+        .iter()
+        .filter(|(name, _)| name.starts_with("larder_type_bytes{type=\"list\""))
+        .map(|(_, n)| n)
+        .sum();
+    assert_eq!(samples["larder_list_plain_bytes"], taken, "{samples:#?}");
+}
+
 /// The dashboard asks for metrics that there are.
 #[test]
 fn the_dashboard_knows_the_metrics() {

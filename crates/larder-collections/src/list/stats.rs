@@ -69,6 +69,12 @@ impl List {
         self.estimate(samples, |block| block.size_bytes() as u64)
     }
 
+    /// Bytes that compression saves: what [`List::memory_bytes`] would be more if no block were compressed. Exact when
+    /// `samples` is 0; else that many blocks are looked at, and the rest is taken to be like them.
+    pub fn saved_bytes(&self, samples: u64) -> u64 {
+        self.estimate(samples, |block| (block.size_bytes() as u64).saturating_sub(block.heap_bytes() as u64))
+    }
+
     /// Blocks: what freeing the list costs.
     pub fn node_count(&self) -> u64 {
         match self {

@@ -49,7 +49,7 @@ pub(super) struct Group {
 pub(super) struct Count {
     /// By type and encoding.
     pub groups: BTreeMap<(&'static str, &'static str), Group>,
-    /// Blocks of lists, those of them that are compressed, and the bytes that all would take if none were.
+    /// Blocks of lists, those of them that are compressed, and what the bytes of lists would be if none were.
     pub list_blocks: u64,
     pub list_blocks_compressed: u64,
     pub list_plain_bytes: u64,
@@ -130,16 +130,23 @@ impl Count {
     fn add(&mut self, entry: &Entry<'_, Value>) {
         let value = entry.value();
         let encoding = encoding_name(entry.key(), entry);
-        let group = self.groups.entry((Kind::of(&value).name(), encoding)).or_default();
+        let kind = Kind::of(&value);
+        let group = self.groups.entry((kind.name(), encoding)).or_default();
         group.keys += 1;
-        group.bytes += Table::entry_bytes(*entry) as u64;
-        let ValueRef::Out(value) = value else { return };
-        group.bytes += value.memory_bytes(SAMPLES);
-        group.elements += value.elements();
-        if let Value::List(list) = &*value {
-            self.list_blocks += list.node_count();
-            self.list_blocks_compressed += list.compressed_blocks();
-            self.list_plain_bytes += list.plain_bytes(SAMPLES);
+        let (mut bytes, mut saved) = (Table::entry_bytes(*entry) as u64, 0);
+        if let ValueRef::Out(value) = value {
+            bytes += value.memory_bytes(SAMPLES);
+            group.elements += value.elements();
+            if let Value::List(list) = &*value {
+                self.list_blocks += list.node_count();
+                self.list_blocks_compressed += list.compressed_blocks();
+                saved = list.saved_bytes(SAMPLES);
+            }
+        }
+        group.bytes += bytes;
+        // Names and the table's own bytes count as they do above: the difference of the two is what is saved.
+        if kind == Kind::List {
+            self.list_plain_bytes += bytes + saved;
         }
     }
 }
