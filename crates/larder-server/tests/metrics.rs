@@ -268,19 +268,40 @@ fn what_compression_saves_is_never_negative() {
     assert_eq!(samples["larder_list_plain_bytes"], taken, "{samples:#?}");
 }
 
-/// The dashboard asks for metrics that there are.
+/// The dashboard and the alerts ask for metrics that there are.
 #[test]
-fn the_dashboard_knows_the_metrics() {
+fn the_dashboard_and_the_alerts_know_the_metrics() {
     let dashboard = include_str!("../../../packaging/grafana-dashboard.json");
-    let (server, port) = start(&["--appendonly", "yes"]);
+    let alerts = include_str!("../../../packaging/alerts.yml");
+    let (server, port) = start(&["--appendonly", "yes", "--replicaof", "127.0.0.1", "1"]);
     server.client().ask("GET k");
     let page = get(&port, "GET /metrics HTTP/1.1\r\nHost: localhost");
     let mut seen = 0;
-    for rest in dashboard.split("larder_").skip(1) {
+    for rest in [dashboard, alerts].iter().flat_map(|text| text.split("larder_").skip(1)) {
         let name = rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or_default();
         let family = name.strip_suffix("_bucket").unwrap_or(name);
         assert!(page.contains(&format!("# TYPE larder_{family} ")), "{name}");
         seen += 1;
     }
     assert!(seen > 20, "{seen}");
+}
+
+/// Every alert has a test, and a section of the page that it refers to.
+#[test]
+fn alerts_are_documented_and_tested() {
+    let rules = include_str!("../../../packaging/alerts.yml");
+    let tests = include_str!("../../../packaging/alerts-test.yml");
+    let page = include_str!("../../../docs/alerts.md");
+    let sections: Vec<String> =
+        page.lines().filter_map(|line| line.strip_prefix("## ")).map(str::to_lowercase).collect();
+    let mut alerts = 0;
+    for rule in rules.split("- alert: ").skip(1) {
+        let name = rule.lines().next().unwrap_or_default();
+        let section = name.to_lowercase();
+        assert!(rule.contains(&format!("runbook: \"docs/alerts.md#{section}\"")), "{name}");
+        assert!(sections.contains(&section), "docs/alerts.md has no section {name}");
+        assert!(tests.contains(&format!("alertname: {name}\n")), "{name} is not tested");
+        alerts += 1;
+    }
+    assert_eq!(alerts, sections.len(), "each section is about an alert");
 }

@@ -5,16 +5,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words in backticks that are not ours: those of C, Linux and Valkey that a comment compares with, and parts of names.
+/// Words in backticks that are not ours: those of C, Linux, Valkey and its images that a comment compares with, and parts of names.
 const FOREIGN: &[&str] = &[
+    "ALLOW_EMPTY_PASSWORD",
     "Collected",
     "LLONG_MAX",
     "LLONG_MIN",
+    "OOMKilled",
     "SAFETY",
     "SCHED_BATCH",
     "SCHED_FLAG_KEEP_POLICY",
     "SCHED_IDLE",
     "ULLONG_MAX",
+    "VALKEY_REPLICATION_MODE",
     "atoi",
     "ip_local_port_range",
     "isspace",
