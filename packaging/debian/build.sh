@@ -37,6 +37,8 @@ done
 put_compressed "$here/man/larder.conf.5" usr/share/man/man5/larder.conf.5
 put 0644 "$here/grafana-dashboard.json" usr/share/doc/larder-server/grafana-dashboard.json
 put 0644 "$here/debian/copyright" usr/share/doc/larder-server/copyright
+put_compressed "$here/THIRD-PARTY-NOTICES.txt" usr/share/doc/larder-server/THIRD-PARTY-NOTICES.txt
+put 0644 "$here/alerts.yml" usr/share/doc/larder-server/alerts.yml
 put 0644 "$here/debian/lintian-overrides" usr/share/lintian/overrides/larder-server
 put_compressed "$root/CHANGELOG.md" usr/share/doc/larder-server/NEWS.md
 maintainer=$(sed -n 's/^Maintainer: //p' "$here/debian/control")
