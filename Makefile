@@ -2,6 +2,11 @@
 
 # Cargo counts its own jobs: it is told nothing of those of make.
 ALONE := env -u MAKEFLAGS -u MFLAGS
+# The toolchain is the one that rust-toolchain.toml names, which rustup fetches. Without a server to fetch it from, it is the one that is
+# installed.
+ifneq ($(shell rustc -vV >/dev/null 2>&1 && echo yes),yes)
+export RUSTUP_TOOLCHAIN := $(shell rustup toolchain list 2>/dev/null | sed -n '1s/ .*//p')
+endif
 CARGO ?= $(ALONE) cargo
 PYTHON ?= python3
 HOST_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -10,7 +15,7 @@ export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
 .PHONY: run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-package unit tests-built unit-tests \
   beside-tests built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
-  python-bench fmt pages bench charts book deb musl pgo deps qemu fuzz histories
+  python-bench fmt pages bench charts book deb musl musl-ready pgo deps qemu fuzz histories
 
 run:
 	$(CARGO) run --release
@@ -210,6 +215,10 @@ loader:
 # A static binary, for containers and old systems. Needs musl-gcc (Debian: musl-tools) and the toolchain's target.
 MUSL_TARGET := $(shell uname -m)-unknown-linux-musl
 MUSL_SERVER = $(call pgo_server,$(MUSL_TARGET))
-musl:
-	@command -v musl-gcc >/dev/null || { echo "musl-gcc is missing: install musl-tools"; exit 1; }
+musl: musl-ready
 	CC_$(subst -,_,$(MUSL_TARGET))=musl-gcc $(ALONE) packaging/pgo.sh $(MUSL_TARGET) target/pgo
+
+musl-ready:
+	@command -v musl-gcc >/dev/null || { echo "musl-gcc is missing: install musl-tools"; exit 1; }
+	@test -n "$$(ls "$$(rustc --print target-libdir --target $(MUSL_TARGET))" 2>/dev/null)" || { \
+	  echo "The toolchain has no standard library for $(MUSL_TARGET): run rustup target add $(MUSL_TARGET)"; exit 1; }
