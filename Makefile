@@ -14,7 +14,7 @@ VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
 .PHONY: run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-package unit tests-built unit-tests \
-  beside-tests built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
+  beside-tests built-as-shipped clients lint lint-code lint-documents lint-supply notices deny alerts release compose chart wheel wheel-installed python-test \
   python-bench fmt pages bench charts book deb musl musl-ready pgo deps qemu fuzz histories
 
 run:
@@ -39,7 +39,11 @@ deps:
 qemu:
 	@command -v qemu-x86_64 >/dev/null || { $(APT_INSTALL) qemu-user; }
 
-lint: lint-code lint-documents
+lint: lint-code lint-documents lint-supply
+
+# Licenses and sources of all crates, and whether the notices that packages ship are complete.
+lint-supply:
+	$(PYTHON) packaging/supply_chain.py check
 
 lint-code:
 	$(CARGO) fmt --all --check
@@ -69,9 +73,13 @@ beside-tests:
 clients: deps build $(VENV)/ready
 	$(VENV)/bin/python tests/clients/redis_py.py $(LARDER_SERVER)
 
-$(VENV)/ready: tests/clients/requirements.txt
+# The services of packaging/compose, without an engine for containers.
+compose: deps build $(VENV)/ready
+	$(VENV)/bin/python tests/packaging/compose.py $(LARDER_SERVER)
+
+$(VENV)/ready: tests/clients/requirements.txt tests/packaging/requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install -q -r tests/clients/requirements.txt
+	$(VENV)/bin/pip install -q -r tests/clients/requirements.txt -r tests/packaging/requirements.txt
 	touch $@
 
 # The module for Python as a wheel, in target/wheels. Built as it is shipped.
@@ -98,7 +106,7 @@ $(VENV)/python-ready: python/tests/requirements.txt $(VENV)/ready
 test: deps
 	$(CARGO) fmt --all --check
 	$(MAKE) --jobs=2 --output-sync=target tests-built built-as-shipped
-	$(MAKE) --jobs=4 --output-sync=target unit-tests beside-tests clients python-test
+	$(MAKE) --jobs=4 --output-sync=target unit-tests beside-tests clients compose chart python-test
 
 built-as-shipped: build $(VENV)/python-ready
 
@@ -129,9 +137,11 @@ test-ecosystem: build
 	$(PYTHON) tests/ecosystem/run.py --durable redis-py bullmq bull asynq redisson rq dramatiq
 	$(MAKE) test-package
 
-# The Debian package on a Debian of its own: installed, started, upgraded, purged. Needs root.
-test-package: pgo loader
-	$(PYTHON) tests/packaging/run.py --server $(PGO_SERVER) $(if $(wildcard $(MUSL_SERVER)),--static $(MUSL_SERVER))
+# The Debian package on a Debian of its own: installed, started, upgraded, purged; the images; the alerts. Needs root.
+STATIC = $(if $(wildcard $(MUSL_SERVER)),--static $(MUSL_SERVER))
+test-package: pgo loader alerts
+	$(PYTHON) tests/packaging/run.py --server $(PGO_SERVER) $(STATIC)
+	$(PYTHON) tests/packaging/image.py --server $(PGO_SERVER) $(STATIC)
 
 # Fuzz tests for SECONDS under AddressSanitizer, C code included, with seeds that begin with SEED; a failure prints the seed
 # that replays it (SEED=n SECONDS=0). TARGET: payloads (damaged payloads and files for every decoder), scripts (random programs
@@ -207,6 +217,41 @@ pgo:
 # The Debian package, in target/debian.
 deb: pgo loader
 	packaging/debian/build.sh $(PGO_SERVER) target/release/larder-load target/debian
+
+# All that a release offers, with checksums, in target/release-files: the static binary, the Debian package, the wheel, notices, bills of
+# materials, manual pages, completions.
+release: musl-ready deny pgo musl loader wheel
+	packaging/release.sh $(PGO_SERVER) target/release/larder-load $(MUSL_SERVER) target/wheels target/release-files
+
+# The licenses of what packages contain, made again after a change of Cargo.lock. `make lint` says when.
+notices:
+	$(PYTHON) packaging/supply_chain.py notices
+
+# Licenses, bans and sources of all crates, and known vulnerabilities if the database can be reached.
+CARGO_DENY ?= $(or $(shell command -v cargo-deny),$(CURDIR)/target/tools/bin/cargo-deny)
+deny: $(CARGO_DENY)
+	$(CARGO_DENY) --locked check licenses bans sources
+	@timeout 120 $(CARGO_DENY) --locked fetch db >/dev/null 2>&1 || { echo "The database of advisories cannot be reached: not checked"; exit 0; }; \
+	  $(CARGO_DENY) --offline check advisories
+
+$(CURDIR)/target/tools/bin/cargo-deny:
+	$(CARGO) install cargo-deny --version 0.20.2 --locked --root target/tools
+
+# The chart for Kubernetes, which is checked only where there is helm.
+HELM ?= $(shell command -v helm)
+chart: build $(VENV)/ready
+	@if [ -z "$(HELM)" ]; then echo "There is no helm: the chart is not checked"; \
+	  else $(VENV)/bin/python tests/packaging/chart.py $(HELM) $(LARDER_SERVER); fi
+
+# The alert rules. promtool is Debian's, taken out of its package: nothing is installed.
+PROMTOOL ?= $(or $(shell command -v promtool),$(CURDIR)/target/tools/bin/promtool)
+alerts: $(PROMTOOL)
+	$(PROMTOOL) check rules packaging/alerts.yml
+	$(PROMTOOL) test rules packaging/alerts-test.yml
+
+$(CURDIR)/target/tools/bin/promtool:
+	mkdir -p target/tools/prometheus target/tools/bin
+	cd target/tools/prometheus && apt-get download -qq -o APT::Sandbox::User=root prometheus && dpkg -x prometheus_*.deb . && cp usr/bin/promtool ../bin/
 
 # With all inputs, as it is shipped.
 loader:
