@@ -208,3 +208,37 @@ fn help_has_three_lines_more_than_valkeys() {
     assert!(added[0].starts_with("ANATOMY "), "{added:?}");
     assert_eq!(ours, theirs);
 }
+
+/// Patterns that hold a large part of the memory are shown, however many small ones there are beside them.
+#[test]
+fn large_keys_are_shown_among_many_small_ones() {
+    let server = Server::larder(&[]);
+    let mut client = server.client();
+    (0..300).for_each(|n| drop(client.cmd(&["SET", &format!("key:{n}"), "v"])));
+    let prefixes: Vec<String> = ('a'..='o').map(|c| format!("prefix{c}{c}")).collect();
+    for prefix in &prefixes {
+        client.cmd(&["SET", &format!("{prefix}:string"), &"x".repeat(100_000)]);
+    }
+    let expect = |client: &mut Client| {
+        let reply = client.ask("MEMORY ANATOMY");
+        let found = patterns(&reply);
+        for prefix in &prefixes {
+            let group =
+                found.get(&format!("{prefix}:string")).unwrap_or_else(|| panic!("{:?}", found.keys()));
+            assert!(group["bytes"].int() > 100_000, "{prefix}");
+        }
+        assert_eq!(found["key:*"]["keys"].int(), 300);
+        reply
+    };
+    expect(&mut client);
+    (1..=10).for_each(|n| drop(client.cmd(&["SET", &format!("w{n}"), "v"])));
+    expect(&mut client);
+    client.cmd(&["SET", "video:string", &"x".repeat(20_000_000)]);
+    let reply = expect(&mut client);
+    assert!(patterns(&reply)["video:string"]["bytes"].int() > 20_000_000);
+    let largest = map(&reply)["largest-keys"].items();
+    assert_eq!(largest.len(), 20);
+    let first = map(&largest[0]);
+    assert_eq!((first["key"].text(), first["type"].text()), ("video:string".to_owned(), "string".to_owned()));
+    assert_eq!(first["bytes"].int(), usage(&mut client, &["video:string".to_owned()]));
+}

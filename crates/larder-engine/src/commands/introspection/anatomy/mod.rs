@@ -6,6 +6,8 @@
 //!
 //! Tested here, and by `larder-server/tests/anatomy.rs` and `tests/console.rs` there.
 
+mod heavy;
+mod largest;
 mod pattern;
 mod report;
 mod tally;

@@ -1,8 +1,15 @@
 //! The reply: what was found, as a map.
 
+use super::largest::Largest;
 use super::tally::{Spread, Tally};
 use super::tree::{Group, Tree};
 use larder_resp::Reply;
+
+/// What a walk gathers.
+pub(super) struct Found {
+    pub tree: Tree,
+    pub largest: Largest,
+}
 
 /// What was found.
 pub(super) struct Report {
@@ -13,13 +20,14 @@ pub(super) struct Report {
     looked: u64,
     /// The largest first.
     groups: Vec<Group>,
+    largest: Largest,
 }
 
 impl Report {
-    pub(super) fn new(db: usize, keys: u64, looked: u64, tree: Tree) -> Report {
-        let mut groups = tree.into_groups();
+    pub(super) fn new(db: usize, keys: u64, looked: u64, found: Found) -> Report {
+        let mut groups = found.tree.into_groups();
         groups.sort_unstable_by(|a, b| (b.tally.bytes, &a.pattern).cmp(&(a.tally.bytes, &b.pattern)));
-        Report { db, keys, looked, groups }
+        Report { db, keys, looked, groups, largest: found.largest }
     }
 
     /// A count of what was looked at, for all.
@@ -37,7 +45,7 @@ impl Report {
             ("keys-matched", self.scaled(sum(|tally| tally.keys))),
             ("bytes", self.scaled(sum(|tally| tally.bytes))),
         ];
-        reply.map(head.len() + 1);
+        reply.map(head.len() + 2);
         for (name, value) in head {
             reply.bulk(name.as_bytes());
             reply.int(value);
@@ -45,6 +53,17 @@ impl Report {
         reply.bulk(b"patterns");
         reply.array(self.groups.len());
         self.groups.iter().for_each(|group| self.write_group(group, reply));
+        reply.bulk(b"largest-keys");
+        reply.array(self.largest.keys().len());
+        for large in self.largest.keys() {
+            reply.map(3);
+            reply.bulk(b"key");
+            reply.bulk(&large.name);
+            reply.bulk(b"type");
+            reply.bulk(large.kind.as_bytes());
+            reply.bulk(b"bytes");
+            reply.int(large.bytes as i64);
+        }
     }
 
     fn write_group(&self, Group { pattern, tally }: &Group, reply: &mut Reply<'_>) {

@@ -15,8 +15,8 @@ fn group(names: &[Vec<u8>], depth: usize) -> BTreeMap<String, u64> {
     for name in names {
         tree.add(name, &seen(1));
     }
-    tree.root.check_invariants(tree.limit);
-    assert!(tree.root.count_nodes() <= NODES_MAX + depth + 2);
+    tree.root.check_invariants(tree.limit, 128);
+    assert!(tree.root.count_nodes() <= NODES_MAX + depth + 2, "{}", tree.root.count_nodes());
     assert_eq!(tree.root.keys, names.len() as u64, "G1");
     let groups = tree.into_groups();
     let keys: u64 = groups.iter().map(|group| group.tally.keys).sum();
@@ -129,5 +129,84 @@ fn hostile_names_stay_few_groups() {
             })
             .collect();
         group(&names, 16);
+    }
+}
+
+/// Groups keys of given sizes, and returns the bytes by pattern.
+fn bytes_by_pattern(keys: &[(String, u64)]) -> BTreeMap<String, u64> {
+    let mut tree = Tree::new(4);
+    for (name, bytes) in keys {
+        tree.add(name.as_bytes(), &seen(*bytes));
+    }
+    tree.root.check_invariants(tree.limit, 128);
+    let named = |group: Group| (String::from_utf8_lossy(&group.pattern).into_owned(), group.tally.bytes);
+    tree.into_groups().into_iter().map(named).collect()
+}
+
+#[test]
+fn large_keys_are_shown_among_many_small_words() {
+    let mut keys: Vec<(String, u64)> = (0..300).map(|n| (format!("key:{n}"), 60)).collect();
+    keys.extend(('a'..='o').map(|c| (format!("prefix{c}{c}:string"), 100_000)));
+    keys.extend((1..=10).map(|n| (format!("w{n}"), 60)));
+    for seed in 0..5 {
+        fastrand::Rng::with_seed(seed).shuffle(&mut keys);
+        let found = bytes_by_pattern(&keys);
+        for c in 'a'..='o' {
+            assert_eq!(found.get(&format!("prefix{c}{c}:string")), Some(&100_000), "{found:?}");
+        }
+        assert_eq!((found.get("key:*"), found.get("w*")), (Some(&18_000), Some(&600)), "{found:?}");
+    }
+}
+
+/// G4, whenever the heavy words arrive: first, last, or among the others.
+#[test]
+fn a_word_with_one_percent_of_the_bytes_is_shown() {
+    for seed in seeds(20, 300) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let letters = |mut n: usize| -> String {
+            let mut word = String::new();
+            loop {
+                word.push(char::from(b'a' + (n % 26) as u8));
+                n /= 26;
+                if n == 0 {
+                    return word;
+                }
+            }
+        };
+        let many = rng.usize(100..8000);
+        let mut light: Vec<(String, u64)> =
+            (0..many).map(|n| (format!("{}:x", letters(n + 26)), rng.u64(50..200))).collect();
+        let light_bytes: u64 = light.iter().map(|(_, bytes)| bytes).sum();
+        let (words, parts) = (rng.usize(1..20), rng.usize(1..40));
+        // Each heavy word holds 2 % of the bytes of the light ones or more, in one key or many.
+        let heavy: Vec<(String, u64)> = (0..words)
+            .flat_map(|word| {
+                (0..parts)
+                    .map(move |_| (format!("BIG{}:x", letters(word)), light_bytes / (50 * parts as u64) + 1))
+            })
+            .collect();
+        let all = light_bytes + heavy.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let place = rng.u8(..3);
+        match place {
+            0 => light.extend(heavy.clone()),
+            1 => light.splice(0..0, heavy.clone()).for_each(drop),
+            _ => {
+                light.extend(heavy.clone());
+                rng.shuffle(&mut light);
+            }
+        }
+        let found = bytes_by_pattern(&light);
+        for word in 0..words {
+            let name = format!("BIG{}:x", letters(word));
+            let held: u64 = heavy.iter().filter(|(other, _)| *other == name).map(|(_, bytes)| bytes).sum();
+            if held * PART_SHOWN < all {
+                continue;
+            }
+            let shown = found.get(&name).copied().unwrap_or_default();
+            assert!(
+                shown > 0 && held - shown < all / PART_SHOWN,
+                "seed {seed}: {shown} of {held}, {all} in all"
+            );
+        }
     }
 }

@@ -7,7 +7,8 @@
 //! Keys that are written meanwhile may or may not count, all others do, once. With a sample the walk looks at the same share of every
 //! shard: keys are in the order of their hashes there, so it is a random one.
 
-use super::report::Report;
+use super::largest::Largest;
+use super::report::{Found, Report};
 use super::tally::{Seen, Tally};
 use super::tree::Tree;
 use crate::commands::generic::encoding_name;
@@ -60,7 +61,7 @@ pub(super) fn walk(
 ) -> Option<Report> {
     let total = count_keys(&*engine.upgrade()?, request.db, may_wait);
     walking.begin(request.sample.map_or(total, |sample| sample.min(total)));
-    let mut tree = Tree::new(request.depth);
+    let mut found = Found { tree: Tree::new(request.depth), largest: Largest::default() };
     let (mut looked, mut batch) = (0, Batch::default());
     for shard in 0..SHARDS {
         let quota = request.sample.map(|sample| share_of(sample, shard));
@@ -74,13 +75,13 @@ pub(super) fn walk(
             let count = quota.map_or(KEYS_PER_HOLD as u64, |quota| quota - looked).min(KEYS_PER_HOLD as u64);
             cursor = batch.fill(&*engine.upgrade()?, request, (shard, from), count as usize, may_wait);
             looked += batch.looked;
-            batch.group(&mut tree);
+            batch.group(&mut found);
             walking.reached(looked);
             thread::sleep((begun.elapsed() * REST).min(NAP_MAX));
         }
     }
     larder_packed::codec::release_contexts();
-    Some(Report::new(request.db, total.max(looked), looked, tree))
+    Some(Report::new(request.db, total.max(looked), looked, found))
 }
 
 /// How many keys of a sample are looked at when the walk is through with a shard.
@@ -159,10 +160,12 @@ impl Batch {
     }
 
     /// Puts the keys into their groups. No shard is held.
-    fn group(&mut self, tree: &mut Tree) {
+    fn group(&mut self, found: &mut Found) {
         let mut start = 0;
         for Taken { end, seen, list } in self.keys.drain(..) {
-            let tally = tree.add(&self.names[start..end], &seen);
+            let name = &self.names[start..end];
+            found.largest.offer(name, &seen);
+            let tally = found.tree.add(name, &seen);
             if let Some(list) = list {
                 look_at_blocks(&list, tally);
             }
