@@ -77,11 +77,13 @@ pub use keyspace::hash::{hash_by_slot, set_hash_seed};
 pub use keyspace::locks::{Busy, MayWait, ScriptTurn, spawn_background, spawn_background_with_stack};
 pub use larder_lua::STACK_BYTES_MIN;
 pub use ledger::{NoShards, assert_no_shard_is_held};
-pub use local::{LocalWorker, Permit, Ran, is_about_connection};
+pub use local::{
+    FoundKey, KeyFilter, Level, LocalWorker, Order, Permit, Place, Ran, Slice, Wanted, is_about_connection,
+};
 pub use maintenance::cron::Cron;
 pub use maintenance::export_link::ExportLink;
 pub use maintenance::slot_keys::SlotKeys;
-pub use metrics::Census;
+pub use metrics::{Census, Figures, LATENCY_ROWS};
 pub use panic_on_demand::panic_if_armed;
 pub use persistence::state::{LoadProgress, LogState, Persistence, SaveState};
 pub use pubsub::Message;

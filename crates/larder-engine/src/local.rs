@@ -6,11 +6,14 @@
 //!
 //! Tested by `larder-server/tests/console.rs` and the tests of `larder-embed`.
 
+mod listen;
 mod rules;
+mod search;
 
 pub use rules::{Permit, is_about_connection};
+pub use search::{Filter as KeyFilter, FoundKey, Level, Order, Place, Slice, Wanted};
 
-use crate::acl::Origin;
+use crate::acl::{Origin, decide};
 use crate::aof::log::Ends;
 use crate::clients::session::{ConnInfo, ConnKind, Session};
 use crate::command::spec::{Group, flags};
@@ -131,6 +134,14 @@ impl LocalWorker {
     pub fn log_in(&mut self, session: &mut Session, user: &[u8], password: &[u8]) -> bool {
         let engine = self.worker.engine();
         authorization::authenticate(engine, session, user, password, Origin::TopLevel, b"AUTH")
+    }
+
+    /// Whether a client's user may call a command. A refusal is not noted in ACL LOG.
+    pub fn may(&mut self, session: &mut Session, args: Args<'_>) -> bool {
+        let Worker { engine, state } = &mut self.worker;
+        let Some(found) = lookup::find_command(engine, state, args) else { return false };
+        authorization::is_unrestricted(engine, session)
+            || decide(session.access.rights(), found, args, session.db, engine.database_count()).is_ok()
     }
 
     /// The name of the client's user.

@@ -1,117 +1,32 @@
 //! The console over HTTP: who is let in, what is refused, and that what it shows is so.
 
-use larder_testkit::{Port, Server};
+#[path = "common/console.rs"]
+mod console;
+
+use console::{AT_MOST, Answer, Login, Stage, read};
+use larder_testkit::Port;
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-const AT_MOST: Duration = Duration::from_secs(60);
-
-/// A server with a console.
-struct Stage {
-    server: Server,
-    port: Port,
+/// What only these tests ask of a server and of a login.
+trait Requests {
+    fn get(&self, head: &str) -> Answer;
 }
 
-/// An answer.
-#[derive(Debug)]
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Answer {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
-    }
-
-    /// The cookie that is set, as a request sends it back.
-    fn cookie(&self) -> Option<String> {
-        let line = self.head.lines().find_map(|line| line.strip_prefix("set-cookie: "))?;
-        Some(line.split(';').next()?.to_owned())
-    }
-}
-
-impl Stage {
-    fn new(args: &[&str]) -> Stage {
-        let port = Port::reserve();
-        let server = Server::larder(&[args, &["--console-port", &port.number().to_string()]].concat());
-        Stage { server, port }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let socket = TcpStream::connect(("127.0.0.1", self.port.number())).expect("the console is served");
-        socket.set_read_timeout(Some(AT_MOST)).expect("a time limit");
-        socket
-    }
-
-    /// Sends a request as it is, and reads until the server closes. An error is the end as well.
-    fn send(&self, request: &[u8]) -> Answer {
-        let mut socket = self.connect();
-        let _ = socket.write_all(request);
-        read(&mut socket)
-    }
-
+impl Requests for Stage {
     fn get(&self, head: &str) -> Answer {
         self.send(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes())
     }
-
-    /// Asks a question, with more lines in its head.
-    fn post(&self, path: &str, head: &str, body: &str) -> Answer {
-        let len = body.len();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len}\r\n\
-             Connection: close\r\n{head}\r\n{body}"
-        );
-        self.send(request.as_bytes())
-    }
-
-    fn try_log_in(&self, user: &str, password: &str) -> Answer {
-        self.post("/api/login", "", &json!({ "user": user, "password": password }).to_string())
-    }
-
-    fn log_in(&self, user: &str, password: &str) -> Login<'_> {
-        let answer = self.try_log_in(user, password);
-        assert_eq!(answer.status, 200, "{answer:?}");
-        Login { stage: self, cookie: answer.cookie().expect("a cookie") }
-    }
 }
 
-fn read(socket: &mut TcpStream) -> Answer {
-    let mut reply = Vec::new();
-    let mut piece = [0; 4096];
-    while let Ok(n @ 1..) = socket.read(&mut piece) {
-        reply.extend_from_slice(&piece[..n]);
-    }
-    let reply = String::from_utf8(reply).expect("text");
-    let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((&reply, ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    Answer { status, head: head.to_owned(), body: body.to_owned() }
+trait Questions {
+    fn is_in(&self) -> bool;
+    fn until(&self, what: &str, path: &str, holds: impl Fn(&Value) -> bool) -> Value;
 }
 
-/// Somebody who has logged in.
-struct Login<'s> {
-    stage: &'s Stage,
-    cookie: String,
-}
-
-impl Login<'_> {
-    fn ask(&self, path: &str, body: &Value) -> Answer {
-        self.stage.post(path, &format!("Cookie: other=1; {}\r\n", self.cookie), &body.to_string())
-    }
-
-    fn run(&self, command: &Value) -> Value {
-        let answer = self.ask("/api/run", &json!({ "commands": [command] }));
-        assert_eq!(answer.status, 200, "{answer:?}");
-        answer.json()["replies"][0].clone()
-    }
-
-    fn line(&self, line: &str) -> Value {
-        self.run(&json!(line.split_whitespace().collect::<Vec<_>>()))
-    }
-
+impl Questions for Login<'_> {
     fn is_in(&self) -> bool {
         self.ask("/api/me", &json!({})).status == 200
     }
@@ -136,7 +51,10 @@ fn users_log_in_and_out() {
     client.ask("ACL SETUSER ann on >apple +@all ~*");
     let answer = stage.try_log_in("ann", "apple");
     assert_eq!(answer.status, 200);
-    assert_eq!(answer.json(), json!({ "user": "ann", "databases": 16, "writable": false }));
+    assert_eq!(
+        answer.json(),
+        json!({ "user": "ann", "databases": 16, "writable": false, "version": env!("CARGO_PKG_VERSION") })
+    );
     let port = stage.port.number();
     let cookie = answer.head.lines().find(|line| line.starts_with("set-cookie: ")).expect("a cookie");
     let value = cookie.strip_prefix(&format!("set-cookie: larder-console-{port}=")).expect("its name");
@@ -157,8 +75,12 @@ fn users_log_in_and_out() {
         &format!("larder-console-{port}={}", "0".repeat(32)),
     ] {
         let login = Login { stage: &stage, cookie: cookie.to_owned() };
-        for path in ["/api/me", "/api/logout", "/api/anatomy/look", "/api/anatomy/end"] {
-            assert_eq!(login.ask(path, &json!({})).status, 401, "{cookie} {path}");
+        for path in ["me", "logout", "anatomy/look", "anatomy/end", "keys/search", "history"] {
+            assert_eq!(login.ask(&format!("/api/{path}"), &json!({})).status, 401, "{cookie} {path}");
+        }
+        for path in ["feed/start", "feed/read", "feed/end"] {
+            let feed = json!({ "feed": "commands" });
+            assert_eq!(login.ask(&format!("/api/{path}"), &feed).status, 401, "{cookie} {path}");
         }
         assert_eq!(login.ask("/api/run", &json!({ "commands": [["PING"]] })).status, 401);
     }
@@ -437,6 +359,21 @@ fn requests_of_others_are_refused() {
         ("/api/run", json!({ "db": "0", "commands": [] })),
         ("/api/run", json!({ "commands": vec![["PING"]; 65] })),
         ("/api/anatomy/start", json!({ "depth": [] })),
+        ("/api/anatomy/start", json!({ "args": [1] })),
+        ("/api/keys/search", json!({ "order": "colour" })),
+        ("/api/keys/search", json!({ "pattern": 1 })),
+        ("/api/keys/search", json!({ "pattern": "x".repeat(5000) })),
+        ("/api/keys/search", json!({ "limit": -1 })),
+        ("/api/keys/search", json!({ "from": "1" })),
+        ("/api/keys/search", json!({ "from": "-1:0" })),
+        ("/api/keys/search", json!({ "from": "1:x" })),
+        ("/api/keys/branches", json!({ "prefix": "a" })),
+        ("/api/keys/branches", json!({ "delimiter": "" })),
+        ("/api/history", json!({ "seconds": "1" })),
+        ("/api/feed/start", json!({ "feed": "all" })),
+        ("/api/feed/start", json!({ "feed": "channels" })),
+        ("/api/feed/start", json!({ "feed": "channels", "channels": vec!["x"; 65] })),
+        ("/api/feed/read", json!({})),
         ("/api/login", json!({ "user": 1, "password": "" })),
         ("/api/login", json!([])),
     ] {

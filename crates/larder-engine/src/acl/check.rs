@@ -1,7 +1,7 @@
 //! Whether a user may run a command with these arguments.
 
 use super::needs;
-use super::selector::Selector;
+use super::selector::{Access, Selector};
 use super::{Reason, Rights};
 use crate::command::spec::{Found, flags};
 use crate::error::CommandError;
@@ -178,6 +178,22 @@ pub(crate) fn allow_to_read_all_keys(
 ) -> bool {
     let fits = |selector: &Selector| {
         selector.reads_all_keys() && try_selector(selector, found, args, db, databases).is_ok()
+    };
+    rights.selectors().any(fits)
+}
+
+/// Whether these rights let a user learn of a key by a command that names none, as SCAN: one of the selectors must allow both the command
+/// and reading the key.
+pub(crate) fn may_see_key(
+    rights: &Rights,
+    found: Found,
+    args: Args<'_>,
+    (db, databases): (usize, usize),
+    key: &[u8],
+) -> bool {
+    let reads = Access { read: true, write: false };
+    let fits = |selector: &Selector| {
+        selector.allows_key(key, reads) && try_selector(selector, found, args, db, databases).is_ok()
     };
     rights.selectors().any(fits)
 }

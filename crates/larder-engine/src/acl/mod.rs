@@ -33,7 +33,7 @@ mod rule_error;
 mod selector;
 mod words;
 
-pub(crate) use check::{Denial, FAILURE_IN_SCRIPT, Origin, allow_to_read_all_keys, decide};
+pub(crate) use check::{Denial, FAILURE_IN_SCRIPT, Origin, allow_to_read_all_keys, decide, may_see_key};
 pub(crate) use commands::{categories, category};
 pub(crate) use file::{parse_file, to_file};
 pub(crate) use log::{AclLog, Entry as LogEntry, Reason};

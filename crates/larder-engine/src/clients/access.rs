@@ -60,6 +60,11 @@ impl Access {
         &self.user
     }
 
+    /// The rights, for those who keep them while the connection continues.
+    pub(crate) fn shared_rights(&self) -> Arc<Rights> {
+        Arc::clone(&self.rights)
+    }
+
     pub(crate) fn rights(&self) -> &Rights {
         &self.rights
     }

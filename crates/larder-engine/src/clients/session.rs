@@ -562,6 +562,12 @@ impl Session {
         self.protocol == Protocol::Resp2 && self.subscribes
     }
 
+    /// Selects a database.
+    pub fn select(&mut self, db: usize) {
+        self.db = db;
+        self.shared.db.store(db as u32, Relaxed);
+    }
+
     /// Whether the connection still subscribes to what the message was sent to.
     pub fn hears(&self, message: &Message) -> bool {
         let (space, name) = message.subscription();

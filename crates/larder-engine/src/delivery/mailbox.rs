@@ -93,6 +93,13 @@ impl Mail {
     }
 }
 
+impl Mail {
+    /// Whether a client that only watches can do without the message.
+    fn may_be_missed(&self) -> bool {
+        matches!(self, Mail::Output { .. } | Mail::Message { .. })
+    }
+}
+
 /// Called to wake a worker that waits for events.
 pub type Wake = Box<dyn Fn() + Send + Sync>;
 
@@ -116,6 +123,9 @@ pub(crate) struct Mailbox {
     taken_bytes: AtomicUsize,
     woken: AtomicBool,
     wake: Wake,
+    /// Bytes of messages above which others are dropped, of the kinds that may be, and how many were.
+    bytes_max: Option<usize>,
+    missed: AtomicU64,
 }
 
 impl Mailbox {
@@ -129,7 +139,14 @@ impl Mailbox {
             taken_bytes: AtomicUsize::new(0),
             woken: AtomicBool::new(false),
             wake,
+            bytes_max: None,
+            missed: AtomicU64::new(0),
         }
+    }
+
+    /// The number of messages that were dropped.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
     }
 
     /// Leaves a message; returns its number.
@@ -154,6 +171,10 @@ impl Mailbox {
 
     fn put(&self, mail: Mail) -> u64 {
         let bytes = mail.bytes();
+        if self.bytes_max.is_some_and(|bytes_max| self.bytes() + bytes > bytes_max) && mail.may_be_missed() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+            return self.left.load(Ordering::Relaxed);
+        }
         let mut messages = self.mail.lock();
         messages.push(mail);
         if bytes > 0 {
@@ -224,6 +245,14 @@ impl Mailboxes {
         (all.len() - 1, mailbox)
     }
 
+    /// The same; when `bytes_max` bytes of messages wait in it, lines of MONITOR and published messages are dropped.
+    pub(crate) fn add_limited(&self, wake: Wake, bytes_max: usize) -> (usize, Arc<Mailbox>) {
+        let mailbox = Arc::new(Mailbox { bytes_max: Some(bytes_max), ..Mailbox::new(wake) });
+        let mut all = self.0.write();
+        all.push(Arc::clone(&mailbox));
+        (all.len() - 1, mailbox)
+    }
+
     /// Leaves a message for a worker.
     pub(crate) fn send(&self, worker: usize, mail: Mail) {
         if let Some(mailbox) = self.0.read().get(worker) {
@@ -285,6 +314,25 @@ mod tests {
             mailbox.drain(&mut got);
             assert_eq!(got.len(), 2 * round);
         }
+    }
+
+    #[test]
+    fn a_limited_box_drops_messages_that_may_be_missed() {
+        let (_, mailbox) = Mailboxes::default().add_limited(Box::new(|| {}), 10_000);
+        let line: Arc<[u8]> = vec![0; 1000].into();
+        let output = || Mail::Output { client: 1, bytes: Arc::clone(&line) };
+        for _ in 0..100 {
+            mailbox.send(output());
+            mailbox.send(Mail::Retry);
+        }
+        let mut got = Vec::new();
+        mailbox.drain(&mut got);
+        let kept = got.iter().filter(|mail| matches!(mail, Mail::Output { .. })).count();
+        assert!((5..10).contains(&kept), "{kept}");
+        assert_eq!((got.len() - kept, mailbox.missed()), (100, 100 - kept as u64));
+        mailbox.delivered();
+        mailbox.send(output());
+        assert_eq!(mailbox.missed(), 100 - kept as u64);
     }
 
     #[test]

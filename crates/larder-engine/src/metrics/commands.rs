@@ -8,7 +8,7 @@ use crate::stats::histogram::Summary;
 /// Upper limits of the buckets, in microseconds: powers of two from one to 2^24 (16.8 s). The buckets of the
 /// histogram that each thread records into end elsewhere: a value counts as the end of its bucket there,
 /// which is at most a sixteenth more.
-const BUCKETS_US: [u64; 25] = {
+pub(super) const BUCKETS_US: [u64; 25] = {
     let mut limits = [1; 25];
     let mut at = 1;
     while at < limits.len() {
@@ -62,6 +62,21 @@ fn durations(sums: &Sums, page: &mut Page<'_>) {
     page.sample("command_duration_seconds_bucket", &[name, ("le", "+Inf")], total);
     page.sample("command_duration_seconds_sum", &[name], sums.nanos as f64 / 1e9);
     page.sample("command_duration_seconds_count", &[name], total);
+}
+
+/// The number of executions by their time: those that took up to each of [`BUCKETS_US`], the last with all that took longer.
+pub(super) fn times(engine: &Engine) -> [u64; BUCKETS_US.len()] {
+    let mut all = Summary::default();
+    engine.each_stats(|stats| {
+        stats.commands.iter().filter_map(|stats| stats.latencies()).for_each(|histogram| all.add(histogram));
+    });
+    let mut below = 0;
+    let mut rows = BUCKETS_US.map(|limit_us| {
+        let up_to = all.up_to(limit_us * 1000);
+        up_to - std::mem::replace(&mut below, up_to)
+    });
+    rows[rows.len() - 1] += all.total() - below;
+    rows
 }
 
 /// Of all commands that were ever called or refused.

@@ -7,10 +7,12 @@
 
 mod census;
 mod commands;
+mod figures;
 mod page;
 mod server;
 
 pub use census::Census;
+pub use figures::{Figures, LATENCY_ROWS};
 
 use crate::engine::Engine;
 use page::Page;

@@ -1,18 +1,26 @@
 //! The requests of the page, and who may send them.
 //!
 //! ```text
-//! POST /api/login           {"user", "password"}                     {"user", "databases", "writable"}, and the cookie
+//! POST /api/login           {"user", "password"}                     {"user", "databases", "writable", "version"}, and the cookie
 //! POST /api/logout          {}                                       {}
 //! POST /api/me              {}                                       as for login
 //! POST /api/run             {"db", "commands": [[argument, ...]]}    {"replies": [...]}
 //! POST /api/anatomy/start   {"db", "pattern", "depth", "sample"}     {"state": "running", "looked", "total"}
 //! POST /api/anatomy/look    {}                                       the same, or {"state": "done", "result"}
 //! POST /api/anatomy/end     {}                                       {}
+//! POST /api/keys/search     {"db", "pattern", "type", "order", ...}  as `keys` says
+//! POST /api/keys/branches   {"db", "prefix", "delimiter", ...}       as `keys` says
+//! POST /api/history         {"seconds", "after"}                     {"step", "points", "latencies"}
+//! POST /api/feed/start      {"feed", "db", "channels", "patterns"}   as for read
+//! POST /api/feed/read       {"feed", "from"}                         {"state": "off"}, or {"state": "on", "lines", ...}
+//! POST /api/feed/end        {"feed"}                                 {}
 //! ```
 //! Arguments and replies are those of `json`. Errors are a status, and `{"error": text}`.
 
 use super::executor::{Answer, Ask, Executor};
+use super::feed::Kind;
 use super::json::{argument, unhex};
+use super::keys::{Branches, Search};
 use super::logins::{LIFE_MAX, Token};
 use super::page;
 use crate::web::http::{self, Page, Site, plain, respond, set};
@@ -29,6 +37,9 @@ use std::sync::Arc;
 
 /// Commands of one request.
 const COMMANDS_MAX: usize = 64;
+
+/// Channels and patterns of one feed.
+const NAMES_MAX: usize = 64;
 
 /// What the browser may do with the pages.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
@@ -154,6 +165,20 @@ fn ask(path: &str, body: &Value, from: SocketAddr, to: SocketAddr) -> Result<Ask
         "/api/anatomy/start" => {
             database(body).zip(anatomy(body)).map(|(db, args)| Ask::StartAnatomy { db, args })
         }
+        "/api/keys/search" => {
+            database(body).and_then(|db| Search::read(db, body)).map(|search| Ask::Search(Box::new(search)))
+        }
+        "/api/keys/branches" => {
+            database(body).and_then(|db| Branches::read(db, body)).map(|asked| Ask::Branches(Box::new(asked)))
+        }
+        "/api/history" => number(body, "seconds")
+            .zip(number(body, "after"))
+            .map(|(seconds, after_ms)| Ask::History { seconds, after_ms }),
+        "/api/feed/start" => start_of_feed(body),
+        "/api/feed/read" => {
+            feed(body).zip(number(body, "from")).map(|(kind, from)| Ask::ReadFeed { kind, from })
+        }
+        "/api/feed/end" => feed(body).map(Ask::EndFeed),
         "/api/anatomy/look" => Some(Ask::LookAtAnatomy),
         "/api/anatomy/end" => Some(Ask::EndAnatomy),
         _ => return Err(Fault(StatusCode::NOT_FOUND, "There is no such question.")),
@@ -169,6 +194,38 @@ fn database(body: &Value) -> Option<usize> {
     }
 }
 
+/// A number of a request; 0 if it has none.
+fn number(body: &Value, name: &str) -> Option<u64> {
+    body.get(name).map_or(Some(0), Value::as_u64)
+}
+
+fn feed(body: &Value) -> Option<Kind> {
+    match body.get("feed")?.as_str()? {
+        "commands" => Some(Kind::Commands),
+        "channels" => Some(Kind::Channels),
+        _ => None,
+    }
+}
+
+fn start_of_feed(body: &Value) -> Option<Ask> {
+    let (kind, db) = (feed(body)?, database(body)?);
+    let names = |name: &str| match body.get(name) {
+        None => Some(Vec::new()),
+        Some(names) => names.as_array()?.iter().map(argument).collect::<Option<Vec<Vec<u8>>>>(),
+    };
+    let commands: Vec<Vec<Vec<u8>>> = match kind {
+        Kind::Commands => vec![vec![b"MONITOR".to_vec()]],
+        Kind::Channels => [("SUBSCRIBE", names("channels")?), ("PSUBSCRIBE", names("patterns")?)]
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(command, names)| std::iter::once(command.as_bytes().to_vec()).chain(names).collect())
+            .collect(),
+    };
+    let count: usize = commands.iter().map(Vec::len).sum();
+    let args = commands.iter().map(|words| words.iter().map(Vec::as_slice).collect()).collect();
+    (!commands.is_empty() && count <= NAMES_MAX).then_some(Ask::StartFeed { kind, db, args })
+}
+
 fn commands(body: &Value) -> Option<Vec<OwnedArgs>> {
     let commands = body.get("commands")?.as_array()?;
     let command = |command: &Value| {
@@ -178,9 +235,14 @@ fn commands(body: &Value) -> Option<Vec<OwnedArgs>> {
     (commands.len() <= COMMANDS_MAX).then(|| commands.iter().map(command).collect())?
 }
 
-/// The arguments of MEMORY ANATOMY.
+/// The arguments of MEMORY ANATOMY: `args`, or those of a form.
 fn anatomy(body: &Value) -> Option<OwnedArgs> {
     let mut words = vec![b"MEMORY".to_vec(), b"ANATOMY".to_vec()];
+    if let Some(args) = body.get("args") {
+        let args = args.as_array()?.iter().map(argument).collect::<Option<Vec<Vec<u8>>>>()?;
+        words.extend(args);
+        return Some(words.iter().map(Vec::as_slice).collect());
+    }
     for (name, word) in [("pattern", "PATTERN"), ("depth", "DEPTH"), ("sample", "SAMPLE")] {
         let value = match body.get(name) {
             None | Some(Value::Null) => continue,

@@ -35,6 +35,11 @@ pub fn write_replies(mut replies: &[u8], out: &mut String) {
     out.push(']');
 }
 
+/// Appends a text that others have no part in.
+pub fn write_plain(text: &str, out: &mut String) {
+    out.push_str(&Value::from(text).to_string());
+}
+
 /// Appends a text as a JSON string, or as its bytes if it is no UTF-8.
 pub fn write_text(bytes: &[u8], out: &mut String) {
     match std::str::from_utf8(bytes) {

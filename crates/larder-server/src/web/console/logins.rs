@@ -1,5 +1,6 @@
 //! Who has logged in, by token.
 
+use super::feed::Feed;
 use larder_engine::Session;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ pub type Token = [u8; 16];
 pub struct Login {
     pub session: Session,
     pub anatomy: Anatomy,
+    /// At most one of each kind.
+    pub feeds: Vec<Feed>,
     since: Instant,
     used: Instant,
 }
@@ -41,7 +44,10 @@ impl Logins {
         let mut token = Token::default();
         getrandom::fill(&mut token).expect("the system has random numbers");
         let gone = self.shrink_to(LOGINS_MAX - 1);
-        self.0.insert(token, Login { session, anatomy: Anatomy::None, since: now, used: now });
+        self.0.insert(
+            token,
+            Login { session, anatomy: Anatomy::None, feeds: Vec::new(), since: now, used: now },
+        );
         (token, gone)
     }
 
@@ -66,6 +72,22 @@ impl Logins {
         self.0.iter_mut().find(|(_, login)| login.has_client(client)).map(|(token, login)| (*token, login))
     }
 
+    /// The feed of a client.
+    pub fn feed_of(&mut self, client: u64) -> Option<&mut Feed> {
+        self.0.values_mut().flat_map(|login| &mut login.feeds).find(|feed| feed.session.id() == client)
+    }
+
+    /// The number of feeds.
+    pub fn count_feeds(&self) -> usize {
+        self.0.values().map(|login| login.feeds.len()).sum()
+    }
+
+    /// Takes out the feeds whose time is over.
+    pub fn take_feeds_that_are_over(&mut self, now: Instant) -> Vec<Feed> {
+        let feeds = self.0.values_mut().map(|login| &mut login.feeds);
+        feeds.flat_map(|feeds| feeds.extract_if(.., |feed| feed.is_over(now))).collect()
+    }
+
     /// Takes a login out.
     pub fn remove(&mut self, token: &Token) -> Option<Login> {
         self.0.remove(token)
@@ -85,6 +107,13 @@ impl Logins {
 impl Login {
     fn has_client(&self, client: u64) -> bool {
         let waits = matches!(&self.anatomy, Anatomy::UnderWay(session) if session.id() == client);
-        waits || self.session.id() == client
+        let listens = self.feeds.iter().any(|feed| feed.session.id() == client);
+        waits || listens || self.session.id() == client
+    }
+
+    /// Takes out the feed of a client.
+    pub fn take_feed(&mut self, client: u64) -> Option<Feed> {
+        let at = self.feeds.iter().position(|feed| feed.session.id() == client)?;
+        Some(self.feeds.swap_remove(at))
     }
 }

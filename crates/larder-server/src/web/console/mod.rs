@@ -11,7 +11,10 @@
 
 mod api;
 mod executor;
+mod feed;
+mod history;
 mod json;
+mod keys;
 mod logins;
 mod page;
 mod throttle;

@@ -1,10 +1,20 @@
-//! The thread that has commands executed: one request after the other, for those who have logged in.
+//! The thread that executes commands and searches: one request after the other, for those who have logged in. Between them it takes the figures
+//! of the charts.
 
+mod anatomy;
+mod feeds;
+mod mail;
+
+use super::feed::Kind;
+use super::history::{History, PERIOD};
 use super::json::{write_replies, write_text};
+use super::keys::{self, Branches, Search};
 use super::logins::{Anatomy, Login, Logins, Token};
 use super::throttle::{Throttle, Try};
 use larder_engine::config::AppendFsync;
-use larder_engine::{Ends, LocalWorker, Mail, Permit, Ran, Session, panic_if_armed, spawn_background};
+use larder_engine::{
+    CommandError, LocalWorker, Permit, Place, Ran, Session, panic_if_armed, spawn_background,
+};
 use larder_persist::Persist;
 use larder_resp::OwnedArgs;
 use std::io;
@@ -17,13 +27,12 @@ use tokio::sync::oneshot;
 
 /// Bytes of all replies to one request.
 const REPLIES_BYTES_MAX: usize = 4 << 20;
-/// How often it is looked for logins that have ended.
-const SWEEP: Duration = Duration::from_secs(30);
+/// Bytes of messages and lines of MONITOR that wait for the thread; others are missed.
+const HEARD_BYTES_MAX: usize = 1 << 20;
 /// Between two looks at whether what was written is on the disk.
 const DISK_LOOK: Duration = Duration::from_millis(1);
 
 const TOO_LONG: &[u8] = b"-ERR The replies are too long for the console\r\n";
-const LOST: &str = "{\"error\":\"ERR The walk was ended\"}";
 
 /// A question.
 pub enum Ask {
@@ -49,6 +58,27 @@ pub enum Ask {
     },
     LookAtAnatomy,
     EndAnatomy,
+    /// Keys.
+    Search(Box<Search>),
+    /// A level of the tree of names.
+    Branches(Box<Branches>),
+    /// What was in the last seconds, after a moment in milliseconds.
+    History {
+        seconds: u64,
+        after_ms: u64,
+    },
+    /// To listen by a command.
+    StartFeed {
+        kind: Kind,
+        db: usize,
+        args: Vec<OwnedArgs>,
+    },
+    /// The lines of a feed from a number on.
+    ReadFeed {
+        kind: Kind,
+        from: u64,
+    },
+    EndFeed(Kind),
 }
 
 /// An answer.
@@ -90,12 +120,14 @@ impl Executor {
     pub fn start(persist: &Arc<Persist>, is_writable: bool) -> io::Result<Executor> {
         let (jobs, todo) = channel();
         let wake = jobs.clone();
-        let worker = persist.engine().local_worker(Box::new(move || drop(wake.send(Job::Mail))));
+        let worker = persist
+            .engine()
+            .local_worker_that_may_miss(Box::new(move || drop(wake.send(Job::Mail))), HEARD_BYTES_MAX);
         let persist = Arc::clone(persist);
         let permit = if is_writable { Permit::All } else { Permit::Reading };
         spawn_background("larder-console", move |_| {
-            let (logins, throttle) = (Logins::default(), Throttle::default());
-            State { worker, persist, permit, logins, throttle, written: 0 }.run(&todo);
+            let (logins, throttle, history) = (Logins::default(), Throttle::default(), History::new());
+            State { worker, persist, permit, logins, throttle, history, written: 0 }.run(&todo);
         })?;
         Ok(Executor(jobs))
     }
@@ -114,24 +146,26 @@ struct State {
     permit: Permit,
     logins: Logins,
     throttle: Throttle,
+    history: History,
     /// Up to here the log has been written.
     written: u64,
 }
 
 impl State {
     fn run(mut self, jobs: &Receiver<Job>) {
-        let mut swept = larder_engine::instant();
+        let mut next_look = larder_engine::instant();
         loop {
-            let job = jobs.recv_timeout(SWEEP);
+            let now = larder_engine::instant();
+            if now >= next_look {
+                next_look = now + PERIOD;
+                self.look(now);
+            }
+            let job = jobs.recv_timeout(next_look.saturating_duration_since(larder_engine::instant()));
             if matches!(job, Err(RecvTimeoutError::Disconnected)) {
                 return;
             }
             panic_if_armed();
             self.worker.begin();
-            if swept.elapsed() >= SWEEP {
-                swept = larder_engine::instant();
-                self.logins.take_expired(swept).into_iter().for_each(|login| self.close(login));
-            }
             if let Ok(Job::Asked(asked)) = job {
                 let Asked { token, ask, answer } = *asked;
                 let found = self.answer(token, ask);
@@ -141,6 +175,17 @@ impl State {
             }
             self.take_mail();
         }
+    }
+
+    /// Takes the figures of the charts, and closes what is over.
+    fn look(&mut self, now: Instant) {
+        self.worker.begin();
+        self.history.add(larder_engine::wall_ms(), &self.worker.engine().figures());
+        self.logins.take_expired(now).into_iter().for_each(|login| self.close(login));
+        self.logins
+            .take_feeds_that_are_over(now)
+            .into_iter()
+            .for_each(|feed| self.worker.close(feed.session));
     }
 
     /// What commands have done is written before they are answered, and synced if that is wanted.
@@ -181,6 +226,15 @@ impl State {
             Ask::LookAtAnatomy => self.look_at_anatomy(&token, now),
             Ask::EndAnatomy => {
                 self.set_anatomy(&token, Anatomy::None, now);
+                Answer::Json("{}".to_owned())
+            }
+            Ask::Search(search) => self.search(&token, &search, now),
+            Ask::Branches(branches) => self.branches(&token, &branches, now),
+            Ask::History { seconds, after_ms } => self.history(&token, seconds, after_ms, now),
+            Ask::StartFeed { kind, db, args } => self.start_feed(&token, (kind, db), &args, now),
+            Ask::ReadFeed { kind, from } => self.read_feed(&token, kind, from, now),
+            Ask::EndFeed(kind) => {
+                self.end_feed(&token, kind, now);
                 Answer::Json("{}".to_owned())
             }
         }
@@ -225,7 +279,8 @@ impl State {
         let mut json = "{\"user\":".to_owned();
         write_text(user, &mut json);
         let databases = self.worker.engine().database_count();
-        json += &format!(",\"databases\":{databases},\"writable\":{}}}", self.permit == Permit::All);
+        let (writable, version) = (self.permit == Permit::All, env!("CARGO_PKG_VERSION"));
+        json += &format!(",\"databases\":{databases},\"writable\":{writable},\"version\":\"{version}\"}}");
         json
     }
 
@@ -251,38 +306,40 @@ impl State {
         Answer::Json(json)
     }
 
-    fn start_anatomy(&mut self, token: &Token, db: usize, args: &OwnedArgs, now: Instant) -> Answer {
-        self.set_anatomy(token, Anatomy::None, now);
+    fn search(&mut self, token: &Token, search: &Search, now: Instant) -> Answer {
         let Some(login) = self.logins.find(token, now) else { return Answer::Stranger };
-        let mut session = self.worker.open_as(&login.session);
-        let mut reply = Vec::new();
-        match self.worker.run(&mut session, (db, self.permit), args.as_args(), true, &mut reply) {
-            Ran::Waits => login.anatomy = Anatomy::UnderWay(session),
-            Ran::Answered | Ran::Closed => {
-                login.anatomy = Anatomy::Done(json_of(&reply));
-                self.worker.close(session);
-            }
-        }
-        self.look_at_anatomy(token, now)
-    }
-
-    fn look_at_anatomy(&mut self, token: &Token, now: Instant) -> Answer {
-        let Some(login) = self.logins.find(token, now) else { return Answer::Stranger };
-        Answer::Json(match &login.anatomy {
-            Anatomy::None => "{\"state\":\"none\"}".to_owned(),
-            Anatomy::Done(json) => format!("{{\"state\":\"done\",\"result\":{json}}}"),
-            Anatomy::UnderWay(_) => {
-                let (looked, total) = self.worker.engine().anatomy_progress().unwrap_or_default();
-                format!("{{\"state\":\"running\",\"looked\":{looked},\"total\":{total}}}")
-            }
+        let found = self.worker.search(&mut login.session, &search.filter, search.wanted, search.from);
+        Answer::Json(match found {
+            Ok(slice) => keys::write_found(&slice, self.total(search.from, search.filter.db)),
+            Err(error) => error_of(&error),
         })
     }
 
-    fn set_anatomy(&mut self, token: &Token, anatomy: Anatomy, now: Instant) {
-        let Some(login) = self.logins.find(token, now) else { return };
-        if let Anatomy::UnderWay(session) = std::mem::replace(&mut login.anatomy, anatomy) {
-            self.worker.close(session);
+    fn branches(&mut self, token: &Token, asked: &Branches, now: Instant) -> Answer {
+        let Some(login) = self.logins.find(token, now) else { return Answer::Stranger };
+        let level = (&asked.prefix[..], &asked.delimiter[..]);
+        let found = self.worker.branches(&mut login.session, &asked.filter, level, asked.from);
+        Answer::Json(match found {
+            Ok(slice) => keys::write_level(&slice, self.total(asked.from, asked.filter.db)),
+            Err(error) => error_of(&error),
+        })
+    }
+
+    /// The number of keys of a database, for the first answer of a search.
+    fn total(&self, from: Place, db: usize) -> Option<u64> {
+        if from == Place::default() { self.worker.count_keys(db) } else { None }
+    }
+
+    /// The history, for users who may call INFO.
+    fn history(&mut self, token: &Token, seconds: u64, after_ms: u64, now: Instant) -> Answer {
+        let Some(login) = self.logins.find(token, now) else { return Answer::Stranger };
+        let info: OwnedArgs = std::iter::once(&b"INFO"[..]).collect();
+        if !self.worker.may(&mut login.session, info.as_args()) {
+            return Answer::Json("{\"error\":\"NOPERM The charts need the right to call INFO\"}".to_owned());
         }
+        let mut json = String::new();
+        self.history.write(seconds, after_ms, &mut json);
+        Answer::Json(json)
     }
 
     fn end(&mut self, token: &Token) {
@@ -291,60 +348,18 @@ impl State {
         }
     }
 
-    fn close(&mut self, Login { session, anatomy, .. }: Login) {
+    fn close(&mut self, Login { session, anatomy, feeds, .. }: Login) {
+        feeds.into_iter().for_each(|feed| self.worker.close(feed.session));
         if let Anatomy::UnderWay(session) = anatomy {
             self.worker.close(session);
         }
         self.worker.close(session);
     }
-
-    fn take_mail(&mut self) {
-        for mail in self.worker.mail() {
-            match mail {
-                Mail::Unblocked { client, reply, ends } => self.unblocked(client, &reply, ends),
-                Mail::Kill { client, .. } => self.kill(client),
-                Mail::Recheck { client } => self.recheck(client),
-                // These clients subscribe to nothing and wait for nothing else.
-                Mail::Invalidate { .. }
-                | Mail::InvalidateForOther { .. }
-                | Mail::LeaveShardChannel { .. }
-                | Mail::Message { .. }
-                | Mail::Output { .. }
-                | Mail::Retry => {}
-            }
-        }
-    }
-
-    fn unblocked(&mut self, client: u64, reply: &[u8], ends: Ends) {
-        let Some((_, login)) = self.logins.of_client(client) else { return };
-        if let Anatomy::UnderWay(mut session) = std::mem::replace(&mut login.anatomy, Anatomy::None) {
-            self.worker.resume(&mut session, reply, ends);
-            login.anatomy = Anatomy::Done(json_of(reply));
-            self.worker.close(session);
-        }
-    }
-
-    fn kill(&mut self, client: u64) {
-        let Some((token, login)) = self.logins.of_client(client) else { return };
-        if login.session.id() == client {
-            self.end(&token);
-        } else {
-            self.set_anatomy(&token, Anatomy::Done(LOST.to_owned()), larder_engine::instant());
-        }
-    }
-
-    fn recheck(&mut self, client: u64) {
-        let Some((token, login)) = self.logins.of_client(client) else { return };
-        if login.session.id() == client && !self.worker.may_stay(&mut login.session) {
-            self.end(&token);
-        }
-    }
 }
 
-/// One reply as JSON.
-fn json_of(reply: &[u8]) -> String {
-    let mut json = String::new();
-    write_replies(reply, &mut json);
-    let inner = json.strip_prefix('[').and_then(|json| json.strip_suffix(']')).unwrap_or_default();
-    if inner.is_empty() { "null".to_owned() } else { inner.to_owned() }
+fn error_of(error: &CommandError) -> String {
+    let mut json = "{\"error\":".to_owned();
+    write_text(&error.wire(), &mut json);
+    json.push('}');
+    json
 }
