@@ -13,7 +13,7 @@ HOST_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-package unit tests-built unit-tests \
+.PHONY: run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-console console-pictures test-package unit tests-built unit-tests \
   beside-tests built-as-shipped clients lint lint-code lint-documents lint-supply notices deny alerts release compose chart wheel wheel-installed python-test \
   python-bench fmt pages bench charts book deb musl musl-ready pgo deps qemu fuzz histories
 
@@ -129,6 +129,14 @@ test-parquet: deps build
 	$(CARGO) clippy -p larder-load --all-targets --features parquet --quiet -- -D warnings
 	$(CARGO) test -p larder-load --features parquet --lib --test parquet
 	$(CARGO) test -p larder-load --features parquet --test load columns
+
+# The console in a headless Chromium, which is installed when it is missing.
+test-console: build
+	$(PYTHON) tests/console/run.py
+
+# The pictures of docs/console.md.
+console-pictures: build
+	$(PYTHON) tests/console/run.py --pictures docs/images
 
 # Libraries of other languages and queues on top of them; installs their toolchains when they are missing.
 test-ecosystem: build

@@ -324,6 +324,7 @@ fn requests_of_others_are_refused() {
     for (head, status) in [
         ("GET /console.js HTTP/1.1\r\nHost: console.example:9122", 200),
         ("HEAD / HTTP/1.1\r\nHost: 127.0.0.1", 200),
+        ("GET /favicon.svg HTTP/1.1\r\nHost: localhost", 200),
         ("GET / HTTP/1.1\r\nHost: evil.example", 403),
         ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example", 403),
         ("GET /../console.js HTTP/1.1\r\nHost: localhost", 404),

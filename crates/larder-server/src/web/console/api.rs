@@ -99,10 +99,19 @@ fn file(request: &Request<Incoming>) -> Page {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are answered here.\n");
     }
-    match page::find(request.uri().path()) {
-        Some((kind, text)) => respond(StatusCode::OK, kind, Bytes::from_static(text.as_bytes())),
-        None => plain(StatusCode::NOT_FOUND, "There is no such page.\n"),
+    let Some((file, packed)) = page::find(request.uri().path()) else {
+        return plain(StatusCode::NOT_FOUND, "There is no such page.\n");
+    };
+    let encodings = request.headers().get_all(header::ACCEPT_ENCODING).iter();
+    let mut names = encodings.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split([',', ';']));
+    let takes_gzip = names.any(|name| name.trim() == "gzip");
+    let body = if takes_gzip { packed } else { Bytes::from_static(file.text.as_bytes()) };
+    let mut page = respond(StatusCode::OK, file.kind, body);
+    set(&mut page, header::VARY, "accept-encoding");
+    if takes_gzip {
+        set(&mut page, header::CONTENT_ENCODING, "gzip");
     }
+    page
 }
 
 impl Console {

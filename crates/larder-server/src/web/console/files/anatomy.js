@@ -1,18 +1,17 @@
-// Where the memory is: a treemap of the groups of keys, and a table beside it.
+// Where the memory is: a treemap of the groups of keys, a table of them, and the largest keys.
 
-import { ask, errorOf, mapOf, state } from "/api.js";
-import { bytes, count, el, percent, replace, seconds, show, svg, table } from "/dom.js";
+import { anatomy, ask, errorOf, mapOf, state, toText } from "/api.js";
+import { bytes, count, csv, el, nameOf, percent, replace, save, seconds, show, sortHeads, svg, table } from "/dom.js";
 import { squarify } from "/treemap.js";
 
 const SEPARATORS = [":", "/", "|", ".", "-", "_"];
-const WIDTH = 1000;
-const HEIGHT = 620;
-const HEAD = 28;
-// What is smaller is not drawn, but stands in the table.
+const HEAD = 22;
+// Smaller groups are not drawn; the table has them.
 const SIDE_MIN = 3;
 const COLOURS = 8;
 const ROWS_MAX = 500;
-const LOOK_MS = 400;
+// What is looked at when the page opens for the first time.
+const FIRST_SAMPLE = 100_000;
 
 /** The parts of a pattern, each with its separator. */
 function partsOf(pattern) {
@@ -22,7 +21,7 @@ function partsOf(pattern) {
   return parts.map((part, at) => (at < parts.length - 1 ? part + separator : part)).filter((part) => part !== "");
 }
 
-/** A tree of the groups by the parts of their patterns; a part with one part in it is one with that. */
+/** Makes a tree of the groups by the parts of their patterns. A part that holds one part only is joined with it. */
 function treeOf(groups) {
   const root = { name: "", value: 0, keys: 0, children: new Map(), group: null };
   for (const group of groups) {
@@ -78,25 +77,75 @@ function groupsOf(result) {
     });
 }
 
+const COLUMNS = [
+  { text: "pattern", order: "pattern", of: (group) => group.pattern },
+  { text: "keys", number: true, order: "keys", of: (group) => group.keys },
+  { text: "bytes", number: true, order: "bytes", of: (group) => group.bytes },
+  { text: "share", number: true },
+  { text: "per key", number: true, order: "per-key", of: (group) => group.perKey },
+  { text: "per element", number: true, order: "per-element", of: (group) => group.perElement ?? 0 },
+  { text: "encodings" },
+  { text: "expiring", number: true, order: "expiring", of: (group) => group.expiring ?? 0 },
+  { text: "time to live", number: true, order: "ttl", of: (group) => group.ttl?.[1] ?? Infinity },
+  { text: "idle", number: true, order: "idle", of: (group) => group.idle?.[1] ?? 0 },
+  { text: "zstd saves", number: true, order: "saves", of: (group) => Number(group.compression?.get("zstd-saves") ?? 0) },
+];
+
+/** A group as plain values, for files. */
+function plain(group) {
+  const saves = (codec) => (group.compression ? Number(group.compression.get(`${codec}-saves`)) : null);
+  return {
+    pattern: group.pattern,
+    keys: group.keys,
+    elements: group.elements,
+    bytes: group.bytes,
+    bytes_per_key: group.perKey,
+    bytes_per_element: group.perElement,
+    encodings: group.encodings.map(([name, keys]) => `${name} ${keys}`).join("; "),
+    expiring: group.expiring,
+    ttl_seconds_median: group.ttl?.[1] ?? null,
+    idle_seconds_median: group.idle?.[1] ?? null,
+    lzf_saves_bytes: saves("lzf"),
+    zstd_saves_bytes: saves("zstd"),
+  };
+}
+
+/** The address of the keys of a pattern. */
+function keysOf(pattern) {
+  return `#keys?${new URLSearchParams({ ...(state.db ? { db: state.db } : {}), match: toText(pattern) })}`;
+}
+
 export class AnatomyView {
-  constructor(section, onKeys) {
+  constructor(section) {
     this.section = section;
-    this.onKeys = onKeys;
     this.form = el(
       "form",
       { class: "bar", onsubmit: (event) => this.start(event) },
-      el("label", {}, "keys that match ", el("input", { name: "pattern", placeholder: "*" })),
-      el("label", {}, "parts of a name ", el("input", { name: "depth", type: "number", min: 1, max: 16, value: 4 })),
-      el("label", {}, "sample of ", el("input", { name: "sample", type: "number", min: 1, placeholder: "all keys" })),
-      (this.go = el("button", {}, "Look")),
+      el("label", {}, "Keys that match ", el("input", { name: "pattern", placeholder: "*", autocomplete: "off", spellcheck: "false" })),
+      el("label", {}, "Levels of the names ", el("input", { name: "depth", type: "number", min: 1, max: 16, value: 4 })),
+      el("label", {}, "Sample of ", el("input", { name: "sample", type: "number", min: 1, placeholder: "all keys" })),
+      (this.go = el("button", { class: "primary" }, "Analyze")),
       (this.stop = el("button", { type: "button", hidden: true, onclick: () => this.end() }, "Stop")),
     );
-    this.progress = el("progress", { max: 1, value: 0, hidden: true });
-    this.notice = el("p", { class: "notice", role: "status" }, "Groups all keys by the patterns of their names, and shows what each group takes.");
-    this.path = el("nav", { class: "path", "aria-label": "place in the picture" });
-    this.picture = svg("svg", { class: "treemap", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "memory by pattern" });
-    this.list = el("div", { class: "scroll" });
-    this.body = el("div", { class: "halves", hidden: true }, el("div", {}, this.path, this.picture), this.list);
+    this.progress = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress of the analysis" });
+    this.notice = el("p", { class: "notice", role: "status" }, "Groups all keys by the patterns of their names, and shows the memory of each group.");
+    this.path = el("nav", { class: "path", "aria-label": "Position in the treemap" });
+    this.picture = svg("svg", { class: "treemap", role: "group", "aria-label": "Memory by pattern" });
+    this.list = el("div", { class: "scroll", tabindex: 0, "aria-label": "Patterns" });
+    this.largest = el("div", { class: "block" });
+    this.filter = el("input", { type: "search", autocomplete: "off", spellcheck: "false" });
+    this.filter.addEventListener("input", () => this.tabulate());
+    const tools = el(
+      "div",
+      { class: "bar" },
+      el("label", {}, "Find in the table ", this.filter),
+      el("button", { type: "button", onclick: () => this.export("csv") }, "Export CSV"),
+      el("button", { type: "button", onclick: () => this.export("json") }, "Export JSON"),
+    );
+    this.saving = el("p", { class: "notice" });
+    this.body = el("div", { hidden: true }, el("div", { class: "pictures" }, el("div", {}, this.path, this.picture), this.largest), this.saving, tools, this.list);
+    this.sorted = { order: "bytes", descending: true };
+    new ResizeObserver(() => this.zoomed && this.draw(this.node, this.zoomed)).observe(this.path);
     replace(section, this.form, this.progress, this.notice, this.body);
   }
 
@@ -106,69 +155,93 @@ export class AnatomyView {
     this.progress.hidden = !is;
   }
 
-  async start(event) {
+  start(event) {
     event.preventDefault();
     const { pattern, depth, sample } = Object.fromEntries(new FormData(this.form));
     const body = { db: state.db, depth: Number(depth) };
     if (pattern !== "") body.pattern = pattern;
     if (sample !== "") body.sample = Number(sample);
-    this.progress.value = 0;
-    this.busy(true);
-    this.follow(() => ask("anatomy/start", body));
+    this.follow(body);
   }
 
   async end() {
+    this.turn = null;
     await ask("anatomy/end").catch(() => {});
+    this.notice.textContent = "The analysis was stopped.";
     this.busy(false);
   }
 
-  /** Asks, and again until there is a result. */
-  async follow(first) {
+  /** Has the server look at the keys, and shows the result. Returns false if there is nothing to show. */
+  async follow(body) {
+    const turn = {};
+    this.turn = turn;
+    const progress = ({ looked, total }) => {
+      if (turn !== this.turn) return;
+      this.busy(true);
+      this.progress.value = total > 0 ? looked / total : 0;
+      this.notice.textContent = `${count(looked)} of ${count(total)} keys`;
+    };
+    let answer = { state: "none" };
     try {
-      let answer = await first();
-      while (answer.state === "running") {
-        this.busy(true);
-        if (answer.total > 0) this.progress.value = answer.looked / answer.total;
-        this.notice.textContent = `${count(answer.looked)} of ${count(answer.total)} keys`;
-        await new Promise((done) => setTimeout(done, LOOK_MS));
-        answer = await ask("anatomy/look");
-      }
-      if (answer.state === "done") this.show(answer.result);
+      if (body) progress({ looked: 0, total: 0 });
+      answer = await anatomy(body, progress);
+      if (turn === this.turn && answer.state === "done") this.show(answer.result);
     } catch (error) {
       this.notice.textContent = error.message;
     }
-    this.busy(false);
+    if (turn === this.turn) this.busy(false);
+    return answer.state === "done";
   }
 
   show(result) {
     const error = errorOf(result);
     if (error || !result) {
-      this.notice.textContent = show(error ?? "The walk was ended.");
+      this.notice.textContent = show(error ?? "The analysis was stopped.");
       return;
     }
     const all = mapOf(result);
     const looked = all.get("keys-looked-at");
-    const part = looked < all.get("keys") ? `, estimated from ${count(looked)}` : "";
+    const part = looked < all.get("keys") ? `, estimated from a sample of ${count(looked)}` : "";
     this.groups = groupsOf(result);
     this.notice.textContent = `${count(all.get("keys-matched"))} keys, ${bytes(all.get("bytes"))}, ${count(this.groups.length)} patterns${part}`;
+    const saved = (codec) => this.groups.reduce((sum, group) => sum + Number(group.compression?.get(`${codec}-saves`) ?? 0), 0);
+    this.saving.textContent = saved("zstd") > 0 ? `Compressing all blocks of lists would save ${bytes(saved("lzf"))} with LZF or ${bytes(saved("zstd"))} with zstd (list-compress-depth, list-compress-codec).` : "";
+    this.showLargest(all.get("largest-keys") ?? []);
     this.root = treeOf(this.groups);
     this.body.hidden = false;
     this.zoom([this.root]);
   }
 
+  showLargest(keys) {
+    const rows = keys.map(mapOf).map((key) => {
+      const name = key.get("key");
+      const place = new URLSearchParams({ ...(state.db ? { db: state.db } : {}), key: toText(name) });
+      return [el("a", { href: `#keys?${place}` }, nameOf(name)), show(key.get("type")), bytes(key.get("bytes"))];
+    });
+    replace(this.largest, el("h2", {}, "Largest keys"), el("div", { class: "scroll", tabindex: 0 }, table([["key"], ["type"], ["size", true]], rows, { id: "largest" })));
+  }
+
   /** Shows the last node of a path of nodes. */
   zoom(path) {
     const node = path[path.length - 1];
+    this.zoomed = path;
     const crumb = (one, at) =>
       el("button", { type: "button", onclick: () => this.zoom(path.slice(0, at + 1)) }, at === 0 ? "all keys" : one.path);
+    const hadFocus = this.picture.contains(document.activeElement);
     replace(this.path, ...path.map(crumb));
+    if (hadFocus) this.path.lastElementChild.focus();
+    this.node = node;
     this.draw(node, path);
-    this.tabulate(node);
+    this.tabulate();
   }
 
   draw(node, path) {
     const children = node.children.length > 0 ? node.children : [node];
-    const boxes = squarify(children.filter((child) => child.value > 0), 0, 0, WIDTH, HEIGHT);
+    const width = Math.max(200, this.picture.clientWidth);
+    const height = Math.round(Math.min(560, Math.max(280, width * 0.4)));
+    this.picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.picture.setAttribute("height", height);
+    const boxes = squarify(children.filter((child) => child.value > 0), 0, 0, width, height);
     replace(this.picture, ...boxes.filter((box) => box.w > SIDE_MIN && box.h > SIDE_MIN).map((box, at) => this.box(box, at, node, path)));
   }
 
@@ -186,7 +259,11 @@ export class AnatomyView {
         "data-pattern": item.path,
         "data-bytes": item.value,
         onclick: open,
-        onkeydown: (event) => (event.key === "Enter" || event.key === " ") && open(),
+        onkeydown: (event) => {
+          if (event.key !== "Enter" && event.key !== " ") return;
+          event.preventDefault();
+          open();
+        },
       },
       svg("title", {}, label),
       svg("rect", { x, y, width: w, height: h, class: `colour${at % COLOURS}` }),
@@ -195,10 +272,10 @@ export class AnatomyView {
       const inner = squarify(item.children.filter((child) => child.value > 0), x + 3, y + HEAD, w - 6, h - HEAD - 3);
       for (const box of inner.filter((one) => one.w > SIDE_MIN && one.h > SIDE_MIN)) {
         group.append(svg("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "inner" }));
-        group.append(...this.label(box, box.item.name, 14));
+        group.append(...this.label(box, box.item.name, 12));
       }
     }
-    group.append(...this.label({ x, y, w, h: Math.min(h, opens ? HEAD : h) }, `${item.name} ${bytes(item.value)}`, 18));
+    group.append(...this.label({ x, y, w, h: Math.min(h, opens ? HEAD : h) }, `${item.name} ${bytes(item.value)}`, 14));
     return group;
   }
 
@@ -210,33 +287,58 @@ export class AnatomyView {
     return [svg("text", { x: x + 4, y: y + size + 1, "font-size": size }, cut)];
   }
 
-  tabulate(node) {
-    const groups = this.groups.filter((group) => group.pattern.startsWith(node.path));
-    const heads = [["pattern"], ["keys", true], ["bytes", true], ["share", true], ["a key", true], ["an element", true], ["encodings"], ["expire", true], ["time to live", true], ["idle", true], ["zstd saves", true]];
+  /** The groups of the part of the picture that is shown, filtered and sorted. */
+  chosen() {
+    const text = this.filter.value.toLowerCase();
+    const column = COLUMNS.find(({ order }) => order === this.sorted.order);
+    const sign = this.sorted.descending ? -1 : 1;
+    const compare = (a, b) => {
+      const [x, y] = [column.of(a), column.of(b)];
+      return sign * (x < y ? -1 : x > y ? 1 : 0);
+    };
+    return this.groups.filter(({ pattern }) => pattern.startsWith(this.node.path) && pattern.toLowerCase().includes(text)).sort(compare);
+  }
+
+  tabulate() {
+    const groups = this.chosen();
     const all = this.root.value;
     const quartiles = (three) => (three ? el("span", { title: `quartiles: ${three.map(seconds).join(", ")}` }, seconds(three[1])) : "");
-    const rows = groups.slice(0, ROWS_MAX).map((group) => [
-      el("button", { type: "button", class: "link", onclick: () => this.onKeys(group.raw) }, group.pattern),
+    const row = (group) => [
+      el("a", { href: keysOf(group.raw) }, nameOf(group.raw)),
       count(group.keys),
       bytes(group.bytes),
       percent(group.bytes, all),
       bytes(group.perKey),
-      group.perElement === null ? "" : `${count(group.perElement)} B`,
+      group.perElement === null ? "" : bytes(group.perElement),
       group.encodings.map(([name, keys]) => (group.encodings.length > 1 ? `${name} ${count(keys)}` : name)).join(", "),
       percent(group.expiring ?? 0, 1),
       quartiles(group.ttl),
       quartiles(group.idle),
       group.compression ? el("span", { title: `LZF: ${bytes(group.compression.get("lzf-saves"))}` }, bytes(group.compression.get("zstd-saves"))) : "",
-    ]);
+    ];
+    const onSort = (sorted) => {
+      this.sorted = sorted;
+      this.tabulate();
+    };
+    const grid = table(COLUMNS.map(({ text, number }) => [text, number]), groups.slice(0, ROWS_MAX).map(row), { id: "patterns" });
+    grid.tHead.replaceWith(sortHeads(COLUMNS, this.sorted, onSort));
     const more = groups.length > ROWS_MAX ? el("p", {}, `and ${count(groups.length - ROWS_MAX)} more`) : null;
-    replace(this.list, table(heads, rows, { id: "patterns" }), ...(more ? [more] : []));
+    replace(this.list, grid, more);
   }
 
-  /** The first time, shows what was asked for before the page was loaded again. */
-  enter() {
+  export(kind) {
+    const rows = this.chosen().map(plain);
+    const name = `larder-memory-db${state.db}.${kind}`;
+    if (kind === "json") save(name, "application/json", JSON.stringify(rows, null, 2));
+    else save(name, "text/csv", csv([Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))]));
+  }
+
+  /** The first time, shows the last analysis of this login, or begins one with a sample. */
+  async enter() {
     if (this.entered) return;
     this.entered = true;
-    this.follow(() => ask("anatomy/look"));
+    const isShown = await this.follow(null);
+    if (!isShown && this.turn) await this.follow({ db: state.db, depth: 4, sample: FIRST_SAMPLE });
   }
 
   leave() {}
