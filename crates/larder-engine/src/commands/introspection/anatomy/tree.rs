@@ -121,7 +121,7 @@ impl Tree {
             part.write_word(word);
             if node.place(word, other, (part.end, seen.bytes), &mut self.heavy) {
                 self.nodes += 1;
-                if node.count_words() > self.limit {
+                if node.exceeds(self.limit) {
                     node.fold(&mut Rules { limit: self.limit, heavy: &mut self.heavy });
                     part.write_word(word);
                     node.place(word, other, (part.end, 0), &mut self.heavy);
@@ -207,6 +207,11 @@ impl Node {
         self.words.keys().filter(|word| !is_star(word)).count()
     }
 
+    /// Whether there are more words than `limit` that are no `*`. Counts them only near the limit: this is asked for every new word.
+    fn exceeds(&self, limit: usize) -> bool {
+        self.words.len() > limit && self.count_words() > limit
+    }
+
     fn count_nodes(&self) -> usize {
         1 + self.words.values().map(Node::count_nodes).sum::<usize>()
     }
@@ -251,7 +256,7 @@ impl Node {
 
     /// Folds the node and all below it to a limit.
     fn fold_all(&mut self, rules: &mut Rules<'_>) {
-        if self.count_words() > rules.limit {
+        if self.exceeds(rules.limit) {
             self.fold(rules);
         }
         self.words.values_mut().for_each(|node| node.fold_all(rules));
@@ -303,14 +308,14 @@ impl Node {
         for (word, node) in other.words {
             self.put(word, node, rules);
         }
-        if self.count_words() > rules.limit {
+        if self.exceeds(rules.limit) {
             self.fold(rules);
         }
     }
 
     /// Does what is done at the end, below first. A word with `least` bytes stays.
     fn round_off(&mut self, rules: &mut Rules<'_>, least: u64) {
-        if self.count_words() > rules.limit {
+        if self.exceeds(rules.limit) {
             self.fold(rules);
         }
         let alike = self.alike();
