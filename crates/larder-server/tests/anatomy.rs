@@ -209,7 +209,7 @@ fn help_has_three_lines_more_than_valkeys() {
     assert_eq!(ours, theirs);
 }
 
-/// Patterns that hold a large part of the memory are shown, however many small ones there are beside them.
+/// Patterns that hold a large part of the memory are shown, however many small ones there are.
 #[test]
 fn large_keys_are_shown_among_many_small_ones() {
     let server = Server::larder(&[]);

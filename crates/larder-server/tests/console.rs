@@ -511,3 +511,47 @@ fn the_console_is_served_on_the_addresses_of_console_bind() {
     assert_eq!(status, Some(1), "{output}");
     assert!(output.contains(&format!("Could not serve the console on port {port}: ")), "{output}");
 }
+
+/// The cookie alone lets no page of another site change anything.
+#[test]
+fn pages_of_other_sites_change_nothing() {
+    let stage = Stage::new(&["--console-writable", "yes"]);
+    let login = stage.log_in("default", "");
+    let body = json!({ "commands": [["SET", "k", "v"]] }).to_string();
+    for line in [
+        "Origin: http://evil.example",
+        "Origin: null",
+        "Sec-Fetch-Site: cross-site",
+        "Sec-Fetch-Site: same-site",
+    ] {
+        for (path, body) in [
+            ("/api/run", &*body),
+            ("/api/keys/search", "{}"),
+            ("/api/feed/start", r#"{"feed":"commands"}"#),
+            ("/api/logout", "{}"),
+        ] {
+            let answer = stage.post(path, &format!("Cookie: {}\r\n{line}\r\n", login.cookie), body);
+            assert_eq!(answer.status, 403, "{path} {line}");
+        }
+    }
+    assert!(login.is_in());
+    assert_eq!(login.line("EXISTS k"), json!(0));
+}
+
+#[test]
+fn files_are_sent_compressed_to_browsers_that_take_that() {
+    let stage = Stage::new(&[]);
+    for (line, packed) in [
+        ("Accept-Encoding: gzip, deflate, br", true),
+        ("Accept-Encoding: br;q=1, gzip;q=0.5", true),
+        ("Accept-Encoding: br, xgzip", false),
+        ("Accept-Encoding: gzip;q=0", false),
+        ("Accept: */*", false),
+    ] {
+        let page = stage.get(&format!("HEAD /console.js HTTP/1.1\r\nHost: localhost\r\n{line}"));
+        assert_eq!(page.head.contains("content-encoding: gzip"), packed, "{line}");
+        assert!(page.head.contains("vary: accept-encoding"), "{line}");
+    }
+    let plain = stage.get("GET /console.js HTTP/1.1\r\nHost: localhost");
+    assert!(plain.body.starts_with("// The page"), "{plain:?}");
+}

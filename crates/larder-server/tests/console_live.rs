@@ -29,7 +29,7 @@ fn column(answer: &Value, name: &str) -> Vec<u64> {
 }
 
 #[test]
-fn the_history_is_there_before_anybody_looks() {
+fn the_history_begins_with_the_server() {
     let stage = Stage::new(&["--threads", "2"]);
     let mut client = stage.server.client();
     let login = stage.log_in("default", "");

@@ -141,7 +141,7 @@ fn an_order_brings_its_first_keys() {
     assert!(keys_of(&beyond).len() <= 9, "{beyond:?}");
 }
 
-/// A search has no state: one that is given up, others in between, and places that nobody was given change nothing.
+/// A search has no state: abandoned searches, searches in between, and invented places change nothing.
 #[test]
 fn searches_do_not_meet() {
     let stage = Stage::new(&["--threads", "2"]);
@@ -323,7 +323,7 @@ fn a_long_script_holds_a_search_up_and_nothing_else() {
     assert_eq!(sum(&search(&login, &json!({})), "matched"), 2000);
 }
 
-/// The promise of docs/console.md; and no client waits meanwhile for longer than a part of the search.
+/// A search takes few requests, however many keys there are.
 #[test]
 fn many_keys_are_searched_soon() {
     let stage = Stage::new(&["--threads", "2"]);

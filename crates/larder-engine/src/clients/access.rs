@@ -60,7 +60,7 @@ impl Access {
         &self.user
     }
 
-    /// The rights, for those who keep them while the connection continues.
+    /// A counted reference to the rights, which stays valid when the user's rights change.
     pub(crate) fn shared_rights(&self) -> Arc<Rights> {
         Arc::clone(&self.rights)
     }

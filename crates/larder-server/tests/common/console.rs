@@ -87,7 +87,7 @@ pub fn read(socket: &mut TcpStream) -> Answer {
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
 
-/// Somebody who has logged in.
+/// A user who has logged in.
 pub struct Login<'s> {
     pub stage: &'s Stage,
     pub cookie: String,

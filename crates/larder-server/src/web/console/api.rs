@@ -102,9 +102,7 @@ fn file(request: &Request<Incoming>) -> Page {
     let Some((file, packed)) = page::find(request.uri().path()) else {
         return plain(StatusCode::NOT_FOUND, "There is no such page.\n");
     };
-    let encodings = request.headers().get_all(header::ACCEPT_ENCODING).iter();
-    let mut names = encodings.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split([',', ';']));
-    let takes_gzip = names.any(|name| name.trim() == "gzip");
+    let takes_gzip = takes_gzip(request.headers());
     let body = if takes_gzip { packed } else { Bytes::from_static(file.text.as_bytes()) };
     let mut page = respond(StatusCode::OK, file.kind, body);
     set(&mut page, header::VARY, "accept-encoding");
@@ -112,6 +110,16 @@ fn file(request: &Request<Incoming>) -> Page {
         set(&mut page, header::CONTENT_ENCODING, "gzip");
     }
     page
+}
+
+/// Whether a browser takes what gzip has compressed.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let mut encodings = lines.flat_map(|line| line.split(','));
+    encodings.any(|encoding| {
+        let (name, weight) = encoding.split_once(";q=").unwrap_or((encoding, "1"));
+        name.trim() == "gzip" && weight.trim().parse::<f32>().is_ok_and(|weight| weight > 0.0)
+    })
 }
 
 impl Console {

@@ -1,7 +1,7 @@
-//! What somebody listens to: all commands (by MONITOR), or messages of channels.
+//! Feeds: the commands that the server executes (by MONITOR), or the messages of channels.
 //!
-//! A feed keeps the last [`LINES_MAX`] lines and [`BYTES_MAX`] bytes, each line cut to [`LINE_BYTES_MAX`]; the page asks for what is new. It
-//! ends by itself, and when the page does not ask any more. For commands it also counts names and keys, in tables of bounded size.
+//! A feed keeps the last [`LINES_MAX`] lines and [`BYTES_MAX`] bytes, each line cut to [`LINE_BYTES_MAX`]; the page asks for new lines. A
+//! feed ends after a fixed time, and when the page stops asking. A feed of commands also counts names and keys, in tables of bounded size.
 
 use super::json::write_text;
 use larder_engine::Session;
@@ -27,7 +27,7 @@ const CHANNELS_AT_MOST: Duration = Duration::from_secs(3600);
 /// It ends when it is not read for this long.
 const UNREAD_MAX: Duration = Duration::from_secs(15);
 
-/// What a feed has.
+/// The kinds of feeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// All commands of the server.
@@ -46,7 +46,7 @@ pub struct Feed {
     next: u64,
     commands: Counts,
     keys: Counts,
-    /// What the worker's clients had missed when the feed began.
+    /// Messages that the worker's clients had missed when the feed began.
     missed_before: u64,
     ends: Instant,
     read: Instant,
@@ -63,7 +63,7 @@ impl Feed {
         Feed { session, kind, lines, bytes: 0, next: 0, commands, keys, missed_before, ends, read: now }
     }
 
-    /// Whether its time is over.
+    /// Whether the feed has lasted its time, or is not read any longer.
     pub fn is_over(&self, now: Instant) -> bool {
         now >= self.ends || now.duration_since(self.read) >= UNREAD_MAX
     }

@@ -1,4 +1,4 @@
-//! MEMORY ANATOMY for somebody who has logged in.
+//! MEMORY ANATOMY for a login: starts the walk, reports its progress, keeps the result.
 
 use super::super::json::write_replies;
 use super::super::logins::{Anatomy, Token};

@@ -1,4 +1,4 @@
-//! Listening for somebody who has logged in.
+//! Feeds of a login: starts, reads and ends them.
 
 use super::super::feed::{Feed, Kind};
 use super::super::logins::Token;

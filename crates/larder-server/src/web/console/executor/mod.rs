@@ -1,5 +1,5 @@
-//! The thread that executes commands and searches: one request after the other, for those who have logged in. Between them it takes the figures
-//! of the charts.
+//! The thread that executes commands and searches: one request after the other, with the rights of the login. Between requests it records
+//! the figures for the charts.
 
 mod anatomy;
 mod feeds;
@@ -177,7 +177,7 @@ impl State {
         }
     }
 
-    /// Takes the figures of the charts, and closes what is over.
+    /// Records the figures for the charts, and closes expired logins and feeds.
     fn look(&mut self, now: Instant) {
         self.worker.begin();
         self.history.add(larder_engine::wall_ms(), &self.worker.engine().figures());

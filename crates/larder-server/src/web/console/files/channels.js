@@ -118,7 +118,7 @@ export class ChannelsView {
           "div",
           { class: "block", id: "profiler" },
           el("h2", {}, "Commands"),
-          el("p", { class: "notice" }, "Shows every command that clients send, for at most a minute. Each command costs the server some microseconds more meanwhile."),
+          el("p", { class: "notice" }, "Shows every command that clients send, for at most a minute. The server does extra work for each command while this runs."),
           this.profile.bar(),
           this.profile.counts,
           this.profile.output,

@@ -156,7 +156,7 @@ function asMessagePack(bytes) {
   });
 }
 
-/** The fields of a protocol buffer, whose names nobody knows. */
+/** The fields of a protocol buffer by their numbers: without a schema, their names are unknown. */
 function fieldsOf(bytes, depth) {
   if (depth > 16) fail();
   let at = 0;

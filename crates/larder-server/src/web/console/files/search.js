@@ -1,4 +1,4 @@
-// Searches through the keys. The server looks for a moment and says where to continue; so a search ends when nothing asks any more.
+// Searches through the keys. Each answer of the server says where to continue, so a search ends when the page stops asking.
 
 import { ask, errorOf, pause, state } from "/api.js";
 import { show } from "/dom.js";

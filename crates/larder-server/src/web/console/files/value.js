@@ -13,7 +13,7 @@ const TEXT_MAX = 500;
 
 // Elements may have moved since the page was loaded.
 const SET_IF_SAME = "if redis.call('LINDEX', KEYS[1], ARGV[1]) ~= ARGV[2] then return false end return redis.call('LSET', KEYS[1], ARGV[1], ARGV[3])";
-const CHANGED = "The value has changed meanwhile. Reload the key.";
+const CHANGED = "The value has changed since it was loaded. Reload the key.";
 
 function pairs(list) {
   return Array.from({ length: list.length / 2 }, (_, at) => [list[2 * at], list[2 * at + 1]]);
