@@ -25,8 +25,11 @@ export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_C
 # Flags for --target alone: what the build itself runs is built without them.
 build() { cargo build --release --target "$target" --target-dir "$folder/$1" -p larder-server >&2; }
 
+# No path of this machine goes into the program.
+RUSTFLAGS="${RUSTFLAGS:-} $(packaging/remap.sh)"
+
 # Both builds are alike but for these flags: names of functions in a profile depend on the target and on how the code is divided into units.
-RUSTFLAGS="${RUSTFLAGS:-} -Cprofile-generate=$folder/counts" build counting
+RUSTFLAGS="$RUSTFLAGS -Cprofile-generate=$folder/counts" build counting
 
 # What servers counted is written when they end. load/* is not among it: it needs redis-cli.
 rm -rf "$folder/counts"
@@ -36,5 +39,5 @@ work --only 'rows/*' --scale 0.1 --threads 2
 work --only 'bits/*,ends/*,geo/*,hash/*,persist/*,pf/*,pubsub/*,script/*,set/*,stream/*,tls/*,zset/*' --scale 0.05 --threads 2
 
 "$tools/llvm-profdata" merge -o "$folder/larder.profdata" "$folder/counts"
-RUSTFLAGS="${RUSTFLAGS:-} -Cprofile-use=$folder/larder.profdata" build optimized
+RUSTFLAGS="$RUSTFLAGS -Cprofile-use=$folder/larder.profdata" build optimized
 echo "$folder/optimized/$target/release/larder-server"

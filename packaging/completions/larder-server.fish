@@ -1,6 +1,7 @@
 # Completes larder-server. Made from the table of options by: make pages
 complete -c larder-server -s h -l help -d 'Prints a summary'
 complete -c larder-server -s v -l version -d 'Prints the version'
+complete -c larder-server -l check-config -d 'Checks a configuration file' -rF
 complete -c larder-server -l check-system -d 'Checks the settings of the system'
 complete -c larder-server -l test-memory -d 'Tests memory' -x
 complete -c larder-server -l bind -x -d 'Addresses to listen on. An address with a leading - may be unavailable'

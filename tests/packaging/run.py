@@ -152,7 +152,7 @@ def scenario_install(system):
     assert system.owner_and_mode("/etc/larder/larder.conf") == "larder:larder 640"
     assert system.owner_and_mode("/var/lib/larder") == "larder:larder 750"
     assert system.owner_and_mode("/usr/bin/larder-server") == "root:root 755"
-    assert "larder=" in system.call("larder-server", "--version")
+    assert system.call("larder-server", "--version").startswith("Larder ")
     assert "--rdb FILE" in system.call("larder-load", "--help")
     shutil.copy(ROOT / "crates/larder-load/tests/parquet/data/arrow-snappy.parquet", system.root / "rows.parquet")
     words = ["--parquet", "/rows.parquet", "--key", "{id}", "--hash", "--dry-run", "--quiet"]

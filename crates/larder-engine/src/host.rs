@@ -191,6 +191,10 @@ pub trait ProcessHost: Send + Sync {
     fn os(&self) -> String;
     /// Path of the program.
     fn executable(&self) -> String;
+    /// The commit that the program was built from, in hexadecimal digits, and the number of the build.
+    fn build(&self) -> (&'static str, &'static str) {
+        ("00000000", "0000000000000000")
+    }
     /// Who supervises the process, as INFO shows it.
     fn supervisor(&self) -> &'static str {
         "no"

@@ -1,5 +1,6 @@
 //! What the engine asks of the process.
 
+use crate::banner;
 use crate::files;
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::Role;
@@ -204,6 +205,10 @@ impl ProcessHost for ServerHost {
 
     fn executable(&self) -> String {
         std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned())
+    }
+
+    fn build(&self) -> (&'static str, &'static str) {
+        (banner::COMMIT, banner::BUILD)
     }
 
     fn supervisor(&self) -> &'static str {

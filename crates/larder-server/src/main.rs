@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod banner;
+mod check_config;
 mod cluster;
 mod connection;
 mod cpus;

@@ -2,7 +2,7 @@
 
 use larder_engine::Names;
 use larder_engine::SystemError;
-use larder_engine::config::{CommandLine, Config, FatalConfig, FatalHeading};
+use larder_engine::config::{CommandLine, Config, ConfigText, FatalConfig, FatalHeading, Source};
 use larder_engine::config_file::{DirectiveError, Loaded};
 use std::fmt;
 use std::fs::{self, File};
@@ -77,15 +77,13 @@ impl Settings {
         let config = defaults(cores)?;
         let file =
             line.config_file.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
-        let text = line.config_file.as_deref().map(read_text).transpose()?;
-        let stdin = line.from_stdin.then(read_stdin);
-        let whole = line.whole_text(text.as_deref(), stdin.as_deref());
-        let loaded = Loaded::load(&config, &whole, &mut include)?;
+        let texts = read_texts(line)?;
+        let loaded = Loaded::load(&config, &texts, &mut include)?;
         check_supported(&loaded)?;
         let dir = config.value("dir");
         enter_dir(&config).map_err(|error| SettingsError::Dir(dir, error))?;
         check_log_file(&config.value("logfile")).map_err(|error| SettingsError::LogFile(error.into()))?;
-        let configured = file.is_some() || !whole.is_empty();
+        let configured = !texts.is_empty();
         let Loaded { names, users, ignored, .. } = loaded;
         Ok(Settings { config, file, names, users, ignored, configured })
     }
@@ -115,6 +113,11 @@ fn check_supported(loaded: &Loaded) -> Result<(), SettingsError> {
         return Ok(());
     }
     Err(SettingsError::Modules)
+}
+
+/// The warning about an option of Redis that has no effect.
+pub fn ignored_warning(name: &str) -> String {
+    format!("The option '{name}' has no effect: only Redis has it.")
 }
 
 /// The system's own words for an error, without Rust's number after them.
@@ -167,6 +170,15 @@ fn put_in_place(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     larder_persist::sync_dir(path)
 }
 
+/// Reads the file and standard input, as far as `line` names them, and adds the options of `line`.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_texts(line: &CommandLine) -> Result<Vec<ConfigText>, FatalConfig<DirectiveError>> {
+    let file = line.config_file.as_deref().map(read_text).transpose()?;
+    Ok(line.texts(file, line.from_stdin.then(read_stdin)))
+}
+
 fn read_text(path: &str) -> Result<String, FatalConfig<DirectiveError>> {
     let unreadable = |error: io::Error| FatalConfig::Unreadable { path: path.into(), error: error.into() };
     // Opened first: a directory can be opened and not read, which Redis takes for an empty file.
@@ -186,17 +198,18 @@ fn read_stdin() -> String {
 }
 
 /// The text of an included file, or of all files that a pattern names.
-fn include(path: &str) -> Result<String, SystemError> {
+pub fn include(path: &str) -> Result<Vec<ConfigText>, SystemError> {
     let read = |path: &Path| match fs::read(path) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Ok(bytes) => Ok(ConfigText {
+            source: Source::File(path.to_string_lossy().into_owned()),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        }),
         Err(error) => Err(SystemError(error)),
     };
     if !path.contains(['*', '?', '[']) {
-        return read(Path::new(path));
+        return Ok(vec![read(Path::new(path))?]);
     }
-    let texts: Result<Vec<String>, SystemError> =
-        crate::sys::glob(path).iter().map(|path| read(path)).collect();
-    Ok(texts?.join("\n"))
+    crate::sys::glob(path).iter().map(|path| read(path)).collect()
 }
 
 /// Changes into `dir` and stores its full path.

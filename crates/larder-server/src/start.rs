@@ -11,12 +11,13 @@ use crate::log::{Log, Role};
 use crate::long;
 use crate::replication::syncs::Syncs;
 use crate::server::Server;
-use crate::settings::{Settings, SettingsError, system_text};
+use crate::settings::{Settings, SettingsError, ignored_warning, system_text};
 use crate::shared::{Post, Shared};
 use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
 use crate::{
-    cpus, memory, memory_test, process, replication, shutdown, signals, sys, system_check, tls, web,
+    check_config, cpus, memory, memory_test, process, replication, shutdown, signals, sys, system_check, tls,
+    web,
 };
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names, NoShards};
@@ -38,11 +39,14 @@ struct Aborted;
 pub fn main(args: &[String]) -> ExitCode {
     let line = CommandLine::parse(args);
     if line.version || line.help {
-        println!("{}", if line.version { banner::version_line() } else { banner::USAGE.to_string() });
+        println!("{}", if line.version { banner::version_line() } else { banner::usage() });
         return ExitCode::SUCCESS;
     }
     if line.check_system {
         return if system_check::run() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if line.check_config {
+        return if check_config::run(&line) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     if let Some(megabytes) = &line.test_memory {
         return test_memory(megabytes);
@@ -123,20 +127,19 @@ fn serve(settings: Settings) -> ExitCode {
 
 fn greet(log: &Log, settings: &Settings) {
     log.notice("oO0OoO0OoO0Oo Larder is starting oO0OoO0OoO0Oo");
-    let (version, bits, pid) = (banner::VERSION, usize::BITS, std::process::id());
-    log.notice(&format!(
-        "Larder version={version}, bits={bits}, commit=00000000, modified=0, pid={pid}, just started"
-    ));
+    let (version, commit) = (banner::VERSION, banner::COMMIT);
+    let (bits, pid) = (usize::BITS, std::process::id());
+    log.notice(&format!("Larder version={version}, bits={bits}, commit={commit}, pid={pid}, just started"));
     if settings.configured {
         log.notice("Configuration loaded");
     } else {
-        log.warning(
-            "Warning: no config file specified, using the default config. In order to specify a config file use \
-             larder-server /path/to/larder.conf",
+        log.notice(
+            "No configuration given, using the defaults. To use a configuration file, start larder-server \
+             /path/to/larder.conf",
         );
     }
     for name in &settings.ignored {
-        log.warning(&format!("The option '{name}' has no effect: only Redis has it."));
+        log.warning(&ignored_warning(name));
     }
     settings.config.ignored().iter().for_each(|warning| log.warning(warning));
     log.set_role(Role::Primary);

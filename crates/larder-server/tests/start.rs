@@ -16,26 +16,122 @@ fn with_config(dir: &Path, text: &str) -> (Option<i32>, String, String) {
 fn configuration_errors_name_the_line() {
     let dir = temp_dir();
     let version = env!("CARGO_PKG_VERSION");
-    let fatal = |line: usize, text: &str, message: &str| {
+    let fatal = |place: &str, text: &str, message: &str| {
         format!(
-            "\n*** FATAL CONFIG FILE ERROR (Larder {version}) ***\nReading the configuration file, at line {line}\n\
-             >>> '{text}'\n{message}\n"
+            "\n*** FATAL CONFIG FILE ERROR (Larder {version}) ***\nReading {place}\n>>> '{text}'\n{message}\n"
         )
     };
     let (code, _, stderr) = with_config(&dir, "# c\n\nfoo bar\n");
-    assert_eq!((code, stderr), (Some(1), fatal(3, "foo bar", "Bad directive or wrong number of arguments")));
-    let (code, _, stderr) = with_config(&dir, "timeout -1");
-    let message = "argument must be between 0 and 2147483647 inclusive";
-    assert_eq!((code, stderr), (Some(1), fatal(1, "timeout -1", message)));
-    let (code, _, stderr) = failed_start(&dir, &["--foo", "bar"]);
+    let message = "l.conf, line 3: unknown option \"foo\" (Bad directive or wrong number of arguments)";
     assert_eq!(
         (code, stderr),
-        (Some(1), fatal(2, "foo \"bar\"", "Bad directive or wrong number of arguments"))
+        (Some(1), fatal("the configuration file 'l.conf', at line 3", "foo bar", message))
     );
+    let (code, _, stderr) = with_config(&dir, "timeout -1");
+    let message = "l.conf, line 1: option \"timeout\": argument must be between 0 and 2147483647 inclusive";
+    assert_eq!(
+        (code, stderr),
+        (Some(1), fatal("the configuration file 'l.conf', at line 1", "timeout -1", message))
+    );
+    let (code, _, stderr) = failed_start(&dir, &["--maxmemroy", "1gb"]);
+    let message = "command line: unknown option \"maxmemroy\"; did you mean \"maxmemory\"? (Bad directive or wrong \
+                   number of arguments)";
+    assert_eq!((code, stderr), (Some(1), fatal("the command line", "maxmemroy \"1gb\"", message)));
     let (code, _, stderr) = with_config(&dir, "logfile /nowhere/l.log\n");
     assert_eq!(code, Some(1));
     assert!(stderr.ends_with("Can't open the log file: No such file or directory\n"), "{stderr}");
     std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// Every problem is reported at once, with its place; nothing is started, and no file is made.
+#[test]
+fn a_check_of_the_configuration_reports_all_problems() {
+    let dir = temp_dir();
+    let lines = "maxmemroy 1gb\nport x\nsave 1\nloadmodule m.so\ninlcude other.conf\nlogfile none/l.log\naclfile a.acl\n\
+                 tls-port 7001\nrequirepass \"a\nactivedefrag yes\n";
+    std::fs::write(dir.join("l.conf"), lines).unwrap();
+    let (code, stdout, stderr) = failed_start(&dir, &["--check-config", "l.conf", "--hz", "y"]);
+    assert_eq!((code, stderr.as_str()), (Some(1), ""));
+    for problem in [
+        "l.conf, line 1: unknown option \"maxmemroy\"; did you mean \"maxmemory\"?",
+        "l.conf, line 2: option \"port\": argument couldn't be parsed into an integer",
+        "l.conf, line 3: option \"save\": Invalid save parameters",
+        "loadmodule m.so: modules are not supported",
+        "l.conf, line 5: unknown option \"inlcude\"; did you mean \"include\"?",
+        "l.conf, line 9: Unbalanced quotes",
+        "command line: option \"hz\": argument couldn't be parsed into an integer",
+        "logfile none/l.log: No such file or directory",
+        "aclfile a.acl: No such file or directory",
+        "No tls-cert-file configured!",
+        "warning: The option 'activedefrag yes' has no effect",
+        "10 problems found.",
+    ] {
+        assert!(stdout.contains(problem), "{problem}: {stdout}");
+    }
+    let advice = stdout.lines().filter(|line| line.starts_with("    ") && !line.starts_with("    >>>"));
+    assert_eq!(advice.count(), 10, "{stdout}");
+    let (code, stdout, _) = failed_start(&dir, &["--check-config", "none.conf"]);
+    assert!(code == Some(1) && stdout.contains("none.conf: cannot be read: No such file"), "{stdout}");
+    let (code, _, stderr) = failed_start(&dir, &["--check-config"]);
+    assert!(code == Some(1) && stderr.starts_with("No file to check."), "{stderr}");
+
+    std::fs::write(dir.join("l.conf"), "port 7000\nlogfile l.log\naclfile a.acl\n").unwrap();
+    std::fs::write(dir.join("a.acl"), "user ann on +nosuch\n").unwrap();
+    let (code, stdout, _) = failed_start(&dir, &["--check-config", "l.conf"]);
+    assert!(code == Some(1) && stdout.contains("1 problem found."), "{stdout}");
+    std::fs::write(dir.join("a.acl"), "user ann on +get\n").unwrap();
+    let (code, stdout, _) = failed_start(&dir, &["--check-config", "l.conf"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "The configuration is valid.\n"));
+    assert!(!dir.join("l.log").exists());
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// The output of a call that starts no server.
+fn output(args: &[&str]) -> String {
+    let output = Command::new(Kind::Larder.program()).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Larder's own version and the commit come first; the version of the protocol stands where tools look for it.
+#[test]
+fn the_version_names_the_commit() {
+    let line = output(&["--version"]);
+    let rest = line.strip_prefix(concat!("Larder ", env!("CARGO_PKG_VERSION"), " (commit ")).unwrap();
+    let (commit, rest) = rest.split_once(") v=9.1.2 sha=").unwrap();
+    assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{line}");
+    let (sha, rest) = rest.split_once(":0 malloc=jemalloc").unwrap();
+    assert!(commit.starts_with(sha) && sha.len() == 8, "{line}");
+    let build = rest.trim_end().split_once("build=").unwrap().1;
+    let server = Server::larder(&[]);
+    let info = server.client().ask("INFO server").text();
+    for field in [format!("redis_git_sha1:{sha}\r\n"), format!("redis_build_id:{build}\r\n")] {
+        assert!(info.contains(&field), "{field}: {info}");
+    }
+    assert!(server.log().contains(&format!("commit={commit}, ")), "{}", server.log());
+}
+
+#[test]
+fn the_help_lists_common_options() {
+    let help = output(&["--help"]);
+    for text in
+        ["Usage: larder-server", "Memory:", "  --maxmemory BYTES ", "  --port PORT ", "[default: 6379]"]
+    {
+        assert!(help.contains(text), "{text}: {help}");
+    }
+    assert!(help.lines().filter(|line| line.starts_with("  --")).count() > 20, "{help}");
+}
+
+/// A start without trouble writes no warning, with a configuration and without one.
+#[test]
+fn a_normal_start_warns_of_nothing() {
+    for args in [&[][..], &["--appendonly", "yes"]] {
+        let server = Server::larder(args);
+        server.wait_for_log("Ready to accept connections");
+        let log = server.log();
+        let warnings: Vec<&str> = log.lines().filter(|line| line.contains(" # ")).collect();
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
 }
 
 #[test]

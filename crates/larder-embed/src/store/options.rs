@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use larder_engine::LogLevel;
-use larder_engine::config::Config;
-use larder_engine::config_file::Loaded;
+use larder_engine::config::{Config, ConfigText, FatalConfig, LineError, Source};
+use larder_engine::config_file::{DirectiveError, Loaded};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -163,14 +163,22 @@ impl Options {
         }
         let own = self.set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in GIVEN.iter().copied().chain(own).chain(more.iter().copied()) {
-            let mut include = |_: &str| Ok(String::new());
-            let line = format!("{name} {}\n", words(name, value));
-            Loaded::load(&config, &line, &mut include).map_err(|error| Error::Option {
-                name: name.to_owned(),
-                reason: error.to_string().lines().last().unwrap_or_default().to_owned(),
-            })?;
+            let text = format!("{name} {}\n", words(name, value));
+            let text = ConfigText { source: Source::CommandLine, text };
+            let mut include = |_: &str| Ok(Vec::new());
+            Loaded::load(&config, &[text], &mut include)
+                .map_err(|error| Error::Option { name: name.to_owned(), reason: reason(&error) })?;
         }
         Ok(config)
+    }
+}
+
+/// Why an option does not take a value.
+fn reason(error: &FatalConfig<DirectiveError>) -> String {
+    match error {
+        FatalConfig::Line { error: LineError::Option { error, .. }, .. } => error.to_string(),
+        FatalConfig::Line { error, .. } => error.to_string(),
+        other => other.to_string(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The command line: `larder-server [/path/to/larder.conf] [--name value ...] [-]`. Options become lines of
 //! configuration that are read after the file.
 
-use super::load::words;
+use super::load::{ConfigText, Source, words};
 use super::rewrite::quoted;
 
 /// What the arguments ask for.
@@ -13,6 +13,8 @@ pub struct CommandLine {
     pub help: bool,
     /// `--check-system`.
     pub check_system: bool,
+    /// `--check-config`: the configuration file and the options are checked, and nothing is started.
+    pub check_config: bool,
     /// `--test-memory`, with what follows it; empty if that is not one argument.
     pub test_memory: Option<String>,
     /// The first argument, when it is no option.
@@ -31,6 +33,10 @@ impl CommandLine {
             Some("-v" | "--version") => line.version = true,
             Some("-h" | "--help") => line.help = true,
             Some("--check-system") => line.check_system = true,
+            Some("--check-config") => {
+                line.check_config = true;
+                line.config_file = args.get(1).filter(|path| !path.starts_with('-')).cloned();
+            }
             Some("--test-memory") => {
                 let only = args.get(1).filter(|_| args.len() == 2);
                 line.test_memory = Some(only.cloned().unwrap_or_default());
@@ -39,21 +45,20 @@ impl CommandLine {
             _ => {}
         }
         if !line.version && !line.help && !line.check_system && line.test_memory.is_none() {
-            let first = usize::from(line.config_file.is_some());
+            let first = usize::from(line.check_config) + usize::from(line.config_file.is_some());
             line.read_options(args, first);
         }
         line
     }
 
-    /// The whole text to load, in the order of precedence: file, standard input, options.
-    pub fn whole_text(&self, file: Option<&str>, stdin: Option<&str>) -> String {
-        let mut text = file.unwrap_or_default().to_string();
-        for more in [stdin, (!self.options.is_empty()).then_some(self.options.as_str())].into_iter().flatten()
-        {
-            text.push('\n');
-            text.push_str(more);
-        }
-        text
+    /// The texts to load, in the order of precedence: file, standard input, options.
+    pub fn texts(&self, file: Option<String>, stdin: Option<String>) -> Vec<ConfigText> {
+        let source = |path: &String| Source::File(path.clone());
+        let file = self.config_file.as_ref().map(source).zip(file);
+        let stdin = stdin.map(|text| (Source::StandardInput, text));
+        let options = (!self.options.is_empty()).then(|| (Source::CommandLine, self.options.clone()));
+        let all = [file, stdin, options].into_iter().flatten();
+        all.map(|(source, text)| ConfigText { source, text }).collect()
     }
 
     fn read_options(&mut self, args: &[String], first: usize) {
@@ -61,7 +66,7 @@ impl CommandLine {
         let mut complete = true;
         for (i, arg) in args.iter().enumerate().skip(first) {
             let last = i + 1 == args.len();
-            if arg == "-" && (i == 0 || last) {
+            if arg == "-" && (i == usize::from(self.check_config) || last) {
                 self.from_stdin = true;
             } else if let Some(name) = arg.strip_prefix("--").filter(|_| complete) {
                 if !self.options.is_empty() {
@@ -117,6 +122,11 @@ mod tests {
         assert_eq!(parse(&["--test-memory", "64"]).test_memory.as_deref(), Some("64"));
         assert_eq!(parse(&["--test-memory"]).test_memory.as_deref(), Some(""));
         assert_eq!(parse(&["--test-memory", "1", "2"]).test_memory.as_deref(), Some(""));
+        let check = parse(&["--check-config", "l.conf", "--port", "1"]);
+        assert_eq!((check.check_config, check.config_file.as_deref()), (true, Some("l.conf")));
+        assert_eq!(check.options, "port \"1\" ");
+        let check = parse(&["--check-config", "-"]);
+        assert_eq!((check.check_config, check.config_file, check.from_stdin), (true, None, true));
         assert!(parse(&["-"]).from_stdin);
         assert_eq!(parse(&[]), CommandLine::default());
     }

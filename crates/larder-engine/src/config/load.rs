@@ -1,22 +1,73 @@
-//! Reads redis.conf text. Files are opened by the caller, through a callback.
+//! Reads the text of configuration files. The caller opens the files, through a callback.
 
 use super::error::OptionError;
 use super::table::{OPTIONS, find};
 use super::{Config, special};
 use crate::host::SystemError;
 use std::fmt;
+use std::ops::ControlFlow;
 
 /// `include` within `include`, at most.
 const INCLUDE_DEPTH_MAX: usize = 16;
 
-/// Why a configuration cannot be followed. Shown is the whole text for standard error or the log. `D` says what is wrong
-/// with a line that sets no option.
+/// Text of a configuration and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigText {
+    /// Where the lines come from.
+    pub source: Source,
+    /// The lines.
+    pub text: String,
+}
+
+/// Where lines of a configuration come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The options of the command line, one a line.
+    CommandLine,
+    /// A file, by its path as the user wrote it.
+    File(String),
+    /// Standard input.
+    StandardInput,
+}
+
+/// A line of a configuration. Displays as `l.conf, line 3` or `command line`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where the line comes from.
+    pub source: Source,
+    /// Number of the line in its source, counted from 1.
+    pub line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Source::CommandLine => f.write_str("command line"),
+            Source::File(path) => write!(f, "{path}, line {}", self.line),
+            Source::StandardInput => write!(f, "standard input, line {}", self.line),
+        }
+    }
+}
+
+impl Place {
+    /// What the server reads there, as the first line of an error says it.
+    fn phrase(&self) -> String {
+        match &self.source {
+            Source::CommandLine => "the command line".to_owned(),
+            Source::File(path) => format!("the configuration file '{path}', at line {}", self.line),
+            Source::StandardInput => format!("standard input, at line {}", self.line),
+        }
+    }
+}
+
+/// Why a configuration cannot be followed. Displays as the whole text for standard error or the log. `D` is the error of a line
+/// that sets no option.
 #[derive(Debug)]
 pub enum FatalConfig<D> {
     /// A line that cannot be understood.
     Line {
-        /// Counted from 1 in the text given.
-        number: usize,
+        /// Where the line is.
+        place: Place,
         /// The line, trimmed.
         line: String,
         /// What is wrong with it.
@@ -24,9 +75,9 @@ pub enum FatalConfig<D> {
     },
     /// A replica in cluster mode.
     ReplicaInCluster,
-    /// An included file that cannot be read.
+    /// A configuration file that cannot be read.
     Unreadable {
-        /// As written in the file.
+        /// The path as the user wrote it.
         path: String,
         /// Why not.
         error: SystemError,
@@ -36,10 +87,9 @@ pub enum FatalConfig<D> {
 impl<D: fmt::Display> fmt::Display for FatalConfig<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FatalConfig::Line { number, line, error } => writeln!(
-                f,
-                "{FatalHeading}Reading the configuration file, at line {number}\n>>> '{line}'\n{error}"
-            ),
+            FatalConfig::Line { place, line, error } => {
+                writeln!(f, "{FatalHeading}Reading {}\n>>> '{line}'\n{place}: {error}", place.phrase())
+            }
             FatalConfig::ReplicaInCluster => {
                 writeln!(f, "{FatalHeading}replicaof directive not allowed in cluster mode")
             }
@@ -64,13 +114,18 @@ impl fmt::Display for FatalHeading {
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineError<D> {
-    /// It sets no option, and what it says cannot be followed.
+    /// A line that sets no option and cannot be followed.
     Directive(D),
-    /// Files that include others, deeper than is allowed.
+    /// Files that include each other too deeply.
     Include,
     /// An option that does not take the value.
-    Option(OptionError),
-    /// A quote that nothing ends.
+    Option {
+        /// The name or alias of the option, as the table spells it.
+        name: &'static str,
+        /// Why it does not take the value.
+        error: OptionError,
+    },
+    /// A quote that is not closed.
     Quotes,
 }
 
@@ -79,7 +134,7 @@ impl<D: fmt::Display> fmt::Display for LineError<D> {
         match self {
             LineError::Directive(error) => error.fmt(f),
             LineError::Include => f.write_str("Too many nested includes"),
-            LineError::Option(error) => error.fmt(f),
+            LineError::Option { name, error } => write!(f, "option \"{name}\": {error}"),
             LineError::Quotes => f.write_str("Unbalanced quotes in configuration line"),
         }
     }
@@ -87,86 +142,46 @@ impl<D: fmt::Display> fmt::Display for LineError<D> {
 
 impl<D: fmt::Debug + fmt::Display> std::error::Error for LineError<D> {}
 
-impl<D> From<OptionError> for LineError<D> {
-    fn from(error: OptionError) -> Self {
-        LineError::Option(error)
-    }
-}
-
-/// Reads an included file.
-pub type Include<'a> = &'a mut dyn FnMut(&str) -> Result<String, SystemError>;
+/// Reads an included file, or all files that a pattern names.
+pub type Include<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<ConfigText>, SystemError>;
 
 /// Takes a line that sets no option: its first word in lower case, and the others.
 pub(crate) type Others<'a, D> = &'a mut dyn FnMut(&str, &[String]) -> Result<(), D>;
 
+/// Takes a problem, and decides whether the lines after it are read.
+pub(crate) type Problems<'a, D> = &'a mut dyn FnMut(FatalConfig<D>) -> ControlFlow<()>;
+
 impl Config {
-    /// Applies every line of `text`, in order. `include` reads included files; lines that set no option go to `others`.
+    /// Applies every line of `texts`, in order. `include` reads included files; lines that set no option go to `others`, and
+    /// problems to `problems`.
     pub(crate) fn load<D>(
         &self,
-        text: &str,
+        texts: &[ConfigText],
         include: Include,
         others: Others<D>,
-    ) -> Result<(), FatalConfig<D>> {
-        let mut save_seen = false;
-        self.load_into(text, include, others, &mut save_seen, 0)?;
-        if self.is_yes("cluster-enabled") && !self.value("replicaof").is_empty() {
-            return Err(FatalConfig::ReplicaInCluster);
+        problems: Problems<D>,
+    ) {
+        let mut loader = Loader { config: self, include, others, problems, save_seen: false };
+        let read = texts.iter().try_for_each(|text| loader.text(text, 0));
+        if read.is_continue() && self.is_yes("cluster-enabled") && !self.value("replicaof").is_empty() {
+            let _: ControlFlow<()> = (loader.problems)(FatalConfig::ReplicaInCluster);
         }
-        Ok(())
     }
 
-    /// `save_seen`: whether there was a `save` line. The first one replaces the default, the others add.
-    fn load_into<D>(
-        &self,
-        text: &str,
-        include: Include,
-        others: Others<D>,
-        save_seen: &mut bool,
-        depth: usize,
-    ) -> Result<(), FatalConfig<D>> {
-        for (i, raw) in text.split('\n').enumerate() {
-            let line = raw.trim_matches([' ', '\t', '\r', '\n']);
-            let at_line = |error| FatalConfig::Line { number: i + 1, line: line.to_string(), error };
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let words = words(line).ok_or_else(|| at_line(LineError::Quotes))?;
-            match words.as_slice() {
-                [] => {}
-                [name, path] if name.eq_ignore_ascii_case("include") => {
-                    if depth == INCLUDE_DEPTH_MAX {
-                        return Err(at_line(LineError::Include));
-                    }
-                    let unreadable = |error| FatalConfig::Unreadable { path: path.clone(), error };
-                    let text = include(path).map_err(unreadable)?;
-                    self.load_into(&text, include, others, save_seen, depth + 1)?;
-                }
-                [name, args @ ..] => match find(name) {
-                    Some((index, _)) => self.option_line(index, args, save_seen).map_err(at_line)?,
-                    None => others(&name.to_ascii_lowercase(), args)
-                        .map_err(|error| at_line(LineError::Directive(error)))?,
-                },
-            }
-        }
-        Ok(())
-    }
-
-    fn option_line<D>(
+    fn option_line(
         &self,
         index: usize,
         args: &[String],
         save_seen: &mut bool,
-    ) -> Result<(), LineError<D>> {
+    ) -> Result<(), Option<OptionError>> {
         let kind = OPTIONS[index].kind;
         let args = match args {
-            [single] if kind.is_multi_arg() && !single.is_empty() => {
-                words(single).ok_or(LineError::Quotes)?
-            }
+            [single] if kind.is_multi_arg() && !single.is_empty() => words(single).ok_or(None)?,
             _ => args.to_vec(),
         };
         let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
         if !kind.is_multi_arg() && args.len() != 1 {
-            return Err(OptionError::WrongCount.into());
+            return Err(Some(OptionError::WrongCount));
         }
         if OPTIONS[index].name != "save" {
             return Ok(self.store_args(index, &args)?);
@@ -178,6 +193,63 @@ impl Config {
             args.splice(0..0, present.split(' '));
         }
         Ok(self.store_args(index, &args)?)
+    }
+}
+
+/// One pass over the texts of a configuration.
+struct Loader<'a, D> {
+    config: &'a Config,
+    include: Include<'a>,
+    others: Others<'a, D>,
+    problems: Problems<'a, D>,
+    /// Whether there was a `save` line. The first one replaces the default, the others add.
+    save_seen: bool,
+}
+
+impl<D> Loader<'_, D> {
+    fn text(&mut self, ConfigText { source, text }: &ConfigText, depth: usize) -> ControlFlow<()> {
+        for (i, raw) in text.split('\n').enumerate() {
+            let line = raw.trim_matches([' ', '\t', '\r', '\n']);
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let at_line = |error| {
+                let place = Place { source: source.clone(), line: i + 1 };
+                FatalConfig::Line { place, line: line.to_owned(), error }
+            };
+            let Some(words) = words(line) else {
+                (self.problems)(at_line(LineError::Quotes))?;
+                continue;
+            };
+            match words.as_slice() {
+                [] => {}
+                [name, _] if name.eq_ignore_ascii_case("include") && depth == INCLUDE_DEPTH_MAX => {
+                    (self.problems)(at_line(LineError::Include))?;
+                }
+                [name, path] if name.eq_ignore_ascii_case("include") => self.included(path, depth + 1)?,
+                [name, args @ ..] => {
+                    if let Err(error) = self.directive(name, args) {
+                        (self.problems)(at_line(error))?;
+                    }
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn included(&mut self, path: &str, depth: usize) -> ControlFlow<()> {
+        match (self.include)(path) {
+            Ok(texts) => texts.iter().try_for_each(|text| self.text(text, depth)),
+            Err(error) => (self.problems)(FatalConfig::Unreadable { path: path.to_owned(), error }),
+        }
+    }
+
+    fn directive(&mut self, name: &str, args: &[String]) -> Result<(), LineError<D>> {
+        let Some((index, name)) = find(name) else {
+            return (self.others)(&name.to_ascii_lowercase(), args).map_err(LineError::Directive);
+        };
+        let set = self.config.option_line(index, args, &mut self.save_seen);
+        set.map_err(|error| error.map_or(LineError::Quotes, |error| LineError::Option { name, error }))
     }
 }
 

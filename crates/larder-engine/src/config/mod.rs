@@ -18,6 +18,7 @@ mod error;
 mod hot;
 mod kind;
 mod load;
+mod nearest;
 pub mod notify;
 mod number;
 mod pages;
@@ -35,11 +36,12 @@ pub use choices::{
 pub use cli::CommandLine;
 pub use error::{ConfigError, OptionError, Refusal};
 pub use hot::{Hot, HotChoice, OutputLimit};
-pub use load::{FatalConfig, FatalHeading, Include, LineError};
+pub use load::{ConfigText, FatalConfig, FatalHeading, Include, LineError, Place, Source};
+pub use nearest::nearest_name;
 pub(crate) use number::parse_memory;
 pub use pages::{
-    bash_completion, file_manual, fish_completion, options_page, packaged_file, sample_file, server_manual,
-    zsh_completion,
+    bash_completion, common_options, file_manual, fish_completion, options_page, packaged_file, sample_file,
+    server_manual, zsh_completion,
 };
 pub use rewrite::quoted;
 
@@ -173,6 +175,11 @@ impl Config {
             .filter(|(index, _, text)| *text != self.default_of(*index))
             .map(|(_, name, text)| (name, text))
             .collect()
+    }
+
+    /// What option `name` does, in a line; empty for an option that has no effect, `None` for an unknown name.
+    pub fn summary(name: &str) -> Option<&'static str> {
+        find(name).map(|(index, _)| OPTIONS[index].summary)
     }
 
     /// Warnings for the log on options that are set to a value and have no effect.

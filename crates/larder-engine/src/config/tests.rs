@@ -3,16 +3,25 @@
 use super::*;
 use crate::command::names::RenameError;
 use crate::config_file::{DirectiveError, Loaded};
+use crate::host::SystemError;
 use std::io;
+
+fn file(path: &str, text: &str) -> ConfigText {
+    ConfigText { source: Source::File(path.to_owned()), text: text.to_owned() }
+}
+
+fn include(path: &str) -> Result<Vec<ConfigText>, SystemError> {
+    match path {
+        "b.conf" => Ok(vec![file(path, "hz 20\n")]),
+        "bad.conf" => Ok(vec![file(path, "\nhz x\n")]),
+        "loop.conf" => Ok(vec![file(path, "include loop.conf\n")]),
+        _ => Err(io::Error::from_raw_os_error(2).into()),
+    }
+}
 
 fn load(text: &str) -> Result<(Config, Loaded), FatalConfig<DirectiveError>> {
     let config = Config::new(2);
-    let mut include = |path: &str| match path {
-        "b.conf" => Ok("hz 20\n".to_string()),
-        "loop.conf" => Ok("include loop.conf\n".to_string()),
-        _ => Err(io::Error::from_raw_os_error(2).into()),
-    };
-    let loaded = Loaded::load(&config, text, &mut include)?;
+    let loaded = Loaded::load(&config, &[file("a.conf", text)], &mut include)?;
     config.check_invariants();
     Ok((config, loaded))
 }
@@ -42,36 +51,90 @@ fn a_file() {
 
 #[test]
 fn fatal_lines() {
+    let unknown = |name: &str, nearest| {
+        LineError::Directive(DirectiveError::Unknown { name: name.to_owned(), nearest })
+    };
+    let option = |name, error| LineError::Option { name, error };
     let cases = [
-        ("foo bar", LineError::Directive(DirectiveError::Unknown)),
-        ("port", LineError::Option(OptionError::WrongCount)),
-        ("port 1 2", LineError::Option(OptionError::WrongCount)),
-        ("port x", LineError::Option(OptionError::NotInteger)),
+        ("foo bar", unknown("foo", None)),
+        ("MaxMemroy 1gb", unknown("maxmemroy", Some("maxmemory"))),
+        ("port", option("port", OptionError::WrongCount)),
+        ("port 1 2", option("port", OptionError::WrongCount)),
+        ("port x", option("port", OptionError::NotInteger)),
+        ("slave-priority x", option("slave-priority", OptionError::NotInteger)),
         ("timeout \"a", LineError::Quotes),
-        ("save 1", LineError::Option(OptionError::SavePoints)),
-        ("user", LineError::Directive(DirectiveError::Unknown)),
+        ("save 1", option("save", OptionError::SavePoints)),
+        ("user", LineError::Directive(DirectiveError::WrongCount("user".to_owned()))),
         ("rename-command nosuch a", LineError::Directive(RenameError::NoSuchCommand.into())),
         ("rename-command config|get a", LineError::Directive(RenameError::NoSuchCommand.into())),
         ("rename-command get set", LineError::Directive(RenameError::NameTaken.into())),
         ("x.y", LineError::Directive(DirectiveError::ModuleValue)),
         ("sentinel a b", LineError::Directive(DirectiveError::Sentinel)),
-        ("replicaof a b", LineError::Option(OptionError::PrimaryPort)),
-        ("unixsocketperm 999", LineError::Option(OptionError::NotOctal)),
+        ("replicaof a b", option("replicaof", OptionError::PrimaryPort)),
+        ("unixsocketperm 999", option("unixsocketperm", OptionError::NotOctal)),
     ];
     for (text, expected) in cases {
         let error = load(&format!("\n  {text} \n")).err().unwrap();
-        let FatalConfig::Line { number, line, error } = error else { panic!("{error}") };
-        assert_eq!((number, line.as_str(), error), (2, text, expected));
+        let FatalConfig::Line { place, line, error } = error else { panic!("{error}") };
+        assert_eq!((place.to_string().as_str(), line.as_str(), error), ("a.conf, line 2", text, expected));
     }
-    let shown = load("foo bar").err().unwrap().to_string();
+}
+
+#[test]
+fn errors_say_where_the_line_comes_from() {
+    let shown = |source, text: &str| {
+        let text = ConfigText { source, text: text.to_owned() };
+        Loaded::load(&Config::new(2), &[text], &mut include).err().unwrap().to_string()
+    };
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(
-        shown,
-        format!(
-            "\n*** FATAL CONFIG FILE ERROR (Larder {version}) ***\nReading the configuration file, at line 1\n\
-             >>> 'foo bar'\nBad directive or wrong number of arguments\n"
-        )
-    );
+    for (source, text, expected) in [
+        (
+            Source::File("a.conf".to_owned()),
+            "\nhz x",
+            "the configuration file 'a.conf', at line 2\n>>> 'hz x'\na.conf, line 2: option \"hz\": argument couldn't be \
+             parsed into an integer",
+        ),
+        (
+            Source::File("a.conf".to_owned()),
+            "include bad.conf",
+            "the configuration file 'bad.conf', at line 2\n>>> 'hz x'\nbad.conf, line 2: option \"hz\": argument couldn't \
+             be parsed into an integer",
+        ),
+        (
+            Source::CommandLine,
+            "maxmemroy \"1gb\"",
+            "the command line\n>>> 'maxmemroy \"1gb\"'\ncommand line: unknown option \"maxmemroy\"; did you mean \
+             \"maxmemory\"? (Bad directive or wrong number of arguments)",
+        ),
+        (
+            Source::StandardInput,
+            "foo bar",
+            "standard input, at line 1\n>>> 'foo bar'\nstandard input, line 1: unknown option \"foo\" (Bad directive or \
+             wrong number of arguments)",
+        ),
+    ] {
+        let heading = format!("\n*** FATAL CONFIG FILE ERROR (Larder {version}) ***\nReading ");
+        assert_eq!(shown(source, text), format!("{heading}{expected}\n"));
+    }
+}
+
+#[test]
+fn a_check_finds_all_problems() {
+    let config = Config::new(2);
+    let text = file("a.conf", "hz x\nport 7000\ninclude nope.conf\ninclude bad.conf\ntimeout \"a\nprot 1");
+    let (_, problems) = Loaded::check(&config, &[text], &mut include);
+    let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(shown.len(), 5, "{shown:?}");
+    for (problem, place) in shown.iter().zip([
+        "a.conf, line 1",
+        "nope.conf",
+        "bad.conf, line 2",
+        "a.conf, line 5",
+        "a.conf, line 6",
+    ]) {
+        assert!(problem.contains(place), "{problem}");
+    }
+    assert_eq!(config.value("port"), "7000", "lines after a problem are read");
 }
 
 #[test]

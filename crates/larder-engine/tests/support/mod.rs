@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use larder_engine::config::Config;
+use larder_engine::config::{Config, ConfigText, Source};
 use larder_engine::config_file::Loaded;
 use larder_engine::{
     ApplyError, ConfigHost, ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Flow, HostMemory, LogHost,
@@ -77,7 +77,8 @@ pub fn engine() -> Arc<Engine> {
 /// The same on a host that the test knows, with this many threads.
 pub fn engine_on(host: Arc<TestHost>, threads: usize) -> Arc<Engine> {
     let config = Config::new(2);
-    Loaded::load(&config, "enable-debug-command yes\n", &mut |_| Ok(String::new()))
+    let text = "enable-debug-command yes\n".to_owned();
+    Loaded::load(&config, &[ConfigText { source: Source::CommandLine, text }], &mut |_| Ok(Vec::new()))
         .expect("the configuration is valid");
     Engine::new(EngineOptions { config: Arc::new(config), host, threads, names: Names::default() })
 }

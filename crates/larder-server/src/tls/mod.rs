@@ -22,3 +22,9 @@ pub use fault::Fault;
 pub use node_stream::NodeStream;
 pub use options::Options;
 pub use socket::TlsStream;
+
+/// Why the TLS options in use, or the files that they name, do not work; `None` if they do or if TLS is not in use.
+pub fn problem(config: &larder_engine::config::Config) -> Option<String> {
+    let options = options::Options::is_in_use(config).then(|| options::Options::of(config))?;
+    active::Active::build(&options).err().map(|error| error.to_string())
+}

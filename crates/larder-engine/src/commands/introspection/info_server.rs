@@ -13,6 +13,7 @@ pub(super) fn server(context: &mut Context<'_>, text: &mut String) -> CommandRes
     let uptime = (context.now_ms().saturating_sub(engine.started_wall_ms)) / 1000;
     let hz = engine.config.hot.hz.load(Relaxed);
     let mode = if engine.cluster.is_on() { "cluster" } else { "standalone" };
+    let (commit, build) = engine.host.build();
     text.push_str("# Server\r\n");
     lines!(text,
         "redis_version": REDIS_VERSION,
@@ -21,9 +22,9 @@ pub(super) fn server(context: &mut Context<'_>, text: &mut String) -> CommandRes
         "larder_version": env!("CARGO_PKG_VERSION"),
         "valkey_version": VALKEY_VERSION,
         "valkey_release_stage": "ga",
-        "redis_git_sha1": "00000000",
+        "redis_git_sha1": &commit[..commit.len().min(8)],
         "redis_git_dirty": 0,
-        "redis_build_id": "0000000000000000",
+        "redis_build_id": build,
     );
     let product = engine.config.product();
     let _ = write!(text, "{}_mode:{mode}\r\n", if product == Product::Redis { "redis" } else { "server" });

@@ -49,7 +49,7 @@ pub fn bash_completion() -> String {
     let _ = write!(
         text,
         "        *)\n            if [[ $word == -* ]]; then\n                \
-         mapfile -t COMPREPLY < <(compgen -W '--help --version --check-system --test-memory --health --sentinel {}' -- \"$word\")\n            \
+         mapfile -t COMPREPLY < <(compgen -W '--help --version --check-config --check-system --test-memory --health --sentinel {}' -- \"$word\")\n            \
          elif [[ $COMP_CWORD == 1 ]]; then\n                mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n            \
          fi ;;\n    esac\n}}\ncomplete -o filenames -F _larder_server larder-server\n",
         all.join(" ")
@@ -60,7 +60,7 @@ pub fn bash_completion() -> String {
 /// Completions for zsh.
 pub fn zsh_completion() -> String {
     let mut text = format!("#compdef larder-server\n{MADE}\n_arguments \\\n");
-    text += "    '(- *)'{-h,--help}'[print a summary]' \\\n    '(- *)'{-v,--version}'[print the version]' \\\n    '(- *)--check-system[check the \
+    text += "    '(- *)'{-h,--help}'[print a summary]' \\\n    '(- *)'{-v,--version}'[print the version]' \\\n    '(- *)--check-config[check a configuration file]:file:_files' \\\n    '(- *)--check-system[check the \
          settings of the system]' \\\n    '(- *)--test-memory[test memory]:megabytes: ' \\\n    \
          '(- *)--health[ask whether the server is alive]:configuration file:_files' \\\n    \
          '--sentinel[start Sentinel, if it is installed]' \\\n";
@@ -83,6 +83,7 @@ pub fn fish_completion() -> String {
     let mut text = MADE.to_owned();
     text += "complete -c larder-server -s h -l help -d 'Prints a summary'\n";
     text += "complete -c larder-server -s v -l version -d 'Prints the version'\n";
+    text += "complete -c larder-server -l check-config -d 'Checks a configuration file' -rF\n";
     text += "complete -c larder-server -l check-system -d 'Checks the settings of the system'\n";
     text += "complete -c larder-server -l test-memory -d 'Tests memory' -x\n";
     text += "complete -c larder-server -l health -d 'Asks whether the server is alive'\n";

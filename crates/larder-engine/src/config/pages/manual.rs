@@ -17,6 +17,11 @@ larder-server \\- in-memory data store that speaks the Redis protocol
 .B larder-server
 .BR \\-v | \\-\\-version | \\-h | \\-\\-help | \\-\\-check\\-system
 .br
+.B larder-server \\-\\-check\\-config
+.I FILE
+.RB [ \\-\\-\\c
+.IR OPTION \\ VALUE ...]...
+.br
 .B larder-server \\-\\-test\\-memory
 .I MEGABYTES
 .br
@@ -55,6 +60,10 @@ prints the version.
 .TP
 .BR \\-h ,\\  \\-\\-help
 prints a summary.
+.TP
+.BI \\-\\-check\\-config\\  FILE
+reports every problem of a configuration file and of the options after it, each with what to do, and starts nothing. Exits with 1 if
+there is one.
 .TP
 .B \\-\\-check\\-system
 looks for settings of the system that slow the server down or end it. Exits with 1 if there is one.

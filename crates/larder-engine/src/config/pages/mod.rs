@@ -2,6 +2,7 @@
 //! package installs, manual pages and completions for shells. The example `pages` of this crate writes all of them.
 
 mod completions;
+mod help;
 mod manual;
 
 use super::kind::Kind;
@@ -10,6 +11,7 @@ use super::rewrite::default_lines;
 use super::special::Special;
 use super::table::{Effect, Opt, SECTIONS, Section};
 pub use completions::{bash_completion, fish_completion, zsh_completion};
+pub use help::common_options;
 pub use manual::{file_manual, server_manual};
 use std::fmt::Write;
 

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Prints the RUSTFLAGS that keep the paths of this machine out of a program: those of the sources and of cargo's registry.
+#
+#   RUSTFLAGS="$(packaging/remap.sh)" cargo build --release
+#
+# Two builds of one commit with the same compiler are then the same, whatever the folder and the home. A path with a space in it cannot be
+# given to RUSTFLAGS, so it stays as it is.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cargo_home=${CARGO_HOME:-$HOME/.cargo}
+for pair in "$root=/larder" "$cargo_home=/cargo"; do
+    case $pair in
+        *" "*) echo "remap.sh: a path has a space and is not replaced: ${pair%=*}" >&2 ;;
+        *) printf '%s ' "--remap-path-prefix=$pair" ;;
+    esac
+done
+echo
