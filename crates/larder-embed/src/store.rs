@@ -5,6 +5,7 @@
 //! does what time brings (expiry), another one runs scripts, which need a large stack, and a third tells of changes; the last two are started
 //! when they are needed first. A store with a directory has those that write its files ([`files`]). All end with the last handle.
 
+mod connection;
 mod files;
 mod hashes;
 pub mod keys;
@@ -22,7 +23,9 @@ use crate::replica::events::{Events, Hub};
 use crate::reply::Reply;
 use crate::reply::fields::Fields;
 use crate::reply::raw::{Raw, error_of};
-use files::Files;
+pub use connection::Connection;
+use connection::Idle;
+use files::{Files, Keeps};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names, Permit, spawn_background};
 use larder_persist::Persist;
 use larder_resp::OwnedArgs;
@@ -53,6 +56,8 @@ struct Inner {
     hub: Hub,
     timer: Timer,
     files: Option<Files>,
+    /// Workers of connections that have closed, for the next ones.
+    idle: Mutex<Vec<Idle>>,
     /// Whether it was closed; changed while `closing` is held.
     is_closed: AtomicBool,
     closing: Mutex<()>,
@@ -81,7 +86,8 @@ impl Store {
             threads: 1,
             names: Names::default(),
         });
-        let open = |directory| Files::open(&engine, &host, directory, options.saves_at_end);
+        let keeps = Keeps { saves_at_end: options.saves_at_end, implies_log: options.implies_log() };
+        let open = |directory| Files::open(&engine, &host, directory, keeps);
         let files = options.directory.as_deref().map(open).transpose()?;
         Store::of(engine, files)
     }
@@ -99,6 +105,7 @@ impl Store {
             hub: Hub::default(),
             timer: Timer::start(&engine, files.as_ref().map(Files::persist))?,
             files,
+            idle: Mutex::default(),
             is_closed: AtomicBool::new(false),
             closing: Mutex::default(),
             engine,

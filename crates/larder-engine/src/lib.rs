@@ -78,7 +78,8 @@ pub use keyspace::locks::{Busy, MayWait, ScriptTurn, spawn_background, spawn_bac
 pub use larder_lua::STACK_BYTES_MIN;
 pub use ledger::{NoShards, assert_no_shard_is_held};
 pub use local::{
-    FoundKey, KeyFilter, Level, LocalWorker, Order, Permit, Place, Ran, Slice, Wanted, is_about_connection,
+    Delivery, FoundKey, KeyFilter, Level, LocalWorker, Order, Permit, Place, Ran, Slice, Wanted,
+    is_about_connection,
 };
 pub use maintenance::cron::Cron;
 pub use maintenance::export_link::ExportLink;

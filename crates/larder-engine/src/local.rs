@@ -6,10 +6,12 @@
 //!
 //! Tested by `larder-server/tests/console.rs` and the tests of `larder-embed`.
 
+mod connection;
 mod listen;
 mod rules;
 mod search;
 
+pub use connection::Delivery;
 pub use rules::{Permit, is_about_connection};
 pub use search::{Filter as KeyFilter, FoundKey, Level, Order, Place, Slice, Wanted};
 
@@ -43,7 +45,10 @@ pub enum Ran {
     /// It is answered.
     Answered,
     /// The answer will be in the mail.
-    Waits,
+    Waits {
+        /// When the client gives up, on the clock of [`LocalWorker::now_ms`].
+        deadline_ms: Option<u64>,
+    },
     /// The client is to be closed.
     Closed,
 }
@@ -166,9 +171,20 @@ impl LocalWorker {
         }
         session.db = db;
         session.shared.db.store(db as u32, std::sync::atomic::Ordering::Relaxed);
+        self.run_permitted(session, args, may_wait, mark, out)
+    }
+
+    fn run_permitted(
+        &mut self,
+        session: &mut Session,
+        args: Args<'_>,
+        may_wait: bool,
+        mark: usize,
+        out: &mut Vec<u8>,
+    ) -> Ran {
         match self.execute(session, args, out) {
             Flow::Next | Flow::Deliver => Ran::Answered,
-            Flow::Blocked { .. } if may_wait => Ran::Waits,
+            Flow::Blocked { deadline_ms } if may_wait => Ran::Waits { deadline_ms },
             Flow::Blocked { .. } => self.end_wait(session, mark, out),
             Flow::Apart | Flow::Debug | Flow::Long | Flow::Retry | Flow::Script => {
                 out.truncate(mark);
@@ -295,6 +311,16 @@ impl LocalWorker {
         }
         let Some(found) = lookup::find_command(engine, state, args) else { return Ok(()) };
         let rule = rule_of(found);
+        if let Permit::Connection { files } = permit {
+            let is_allowed = rule.is_of_connections || rule.is_about_data || files && rule.is_about_files;
+            let refused = || {
+                CommandError::text(format!(
+                    "ERR '{}' is about a server, and there is none here",
+                    name_of(found)
+                ))
+            };
+            return if is_allowed { Ok(()) } else { Err(refused()) };
+        }
         if rule.never {
             return Err(CommandError::text(format!(
                 "ERR '{}' is about a connection, and there is none here",
@@ -302,7 +328,7 @@ impl LocalWorker {
             )));
         }
         match permit {
-            Permit::All => {}
+            Permit::All | Permit::Connection { .. } => {}
             Permit::Data | Permit::DataAndFiles if rule.is_about_data => {}
             Permit::DataAndFiles if rule.is_about_files => {}
             Permit::Data | Permit::DataAndFiles => {

@@ -93,7 +93,8 @@ impl Settings {
 pub fn options(file: Option<&str>) -> Result<Config, SettingsError> {
     let config = Config::new(1);
     if let Some(path) = file {
-        Loaded::load(&config, &read_text(path)?, &mut include)?;
+        let text = ConfigText { source: Source::File(path.to_owned()), text: read_text(path)? };
+        Loaded::load(&config, &[text], &mut include)?;
     }
     Ok(config)
 }

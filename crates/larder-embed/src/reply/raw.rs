@@ -58,7 +58,7 @@ impl<'r> Raw<'r> {
     }
 
     /// Of bytes that may be an error, or no reply at all.
-    fn of(bytes: &'r [u8]) -> Raw<'r> {
+    pub(crate) fn of(bytes: &'r [u8]) -> Raw<'r> {
         Raw { bytes, at: 0 }
     }
 
@@ -102,6 +102,23 @@ impl<'r> Raw<'r> {
     /// What comes is no value, or more than 128 lie in each other.
     pub fn tree(&mut self) -> Result<Reply> {
         self.tree_of_depth(DEPTH_MAX)
+    }
+
+    /// Skips the next value, and returns where the one after it begins.
+    ///
+    /// # Errors
+    /// What comes is no value.
+    pub(crate) fn skip(&mut self) -> Result<usize> {
+        let mut left = 1_usize;
+        while left > 0 {
+            left -= 1;
+            left += match self.token()? {
+                Token::Array(len) | Token::Set(len) => len,
+                Token::Map(len) => 2 * len,
+                _ => 0,
+            };
+        }
+        Ok(self.at)
     }
 
     fn tree_of_depth(&mut self, depth: u32) -> Result<Reply> {

@@ -33,6 +33,15 @@ pub struct Files {
     lock: Mutex<Option<DirLock>>,
 }
 
+/// What a store keeps beside what commands save.
+#[derive(Clone, Copy)]
+pub struct Keeps {
+    /// The data, in the RDB file, when the store is closed.
+    pub saves_at_end: bool,
+    /// Every write, because there is a directory and no option says otherwise.
+    pub implies_log: bool,
+}
+
 /// Threads that wait for the disk.
 #[derive(Default)]
 struct Waiting {
@@ -54,7 +63,7 @@ impl Files {
         engine: &Arc<Engine>,
         host: &EmbeddedHost,
         directory: &Path,
-        saves_at_end: bool,
+        Keeps { saves_at_end, implies_log }: Keeps,
     ) -> Result<Files> {
         // The program may change its working directory.
         let absolute = std::path::absolute(directory);
@@ -67,8 +76,34 @@ impl Files {
         // Any text is a directory's name.
         let _ = engine.config().store_own("dir", &dir.to_string_lossy());
         let files = Files { persist, waiting, saves_at_end, lock: Mutex::new(Some(lock)) };
-        files.load(dir)?;
+        if implies_log && files.has_only_rdb(&dir) {
+            files.load_and_begin_log(dir)?;
+        } else {
+            files.load(dir)?;
+        }
         Ok(files)
+    }
+
+    /// Whether there is an RDB file and no append-only file.
+    fn has_only_rdb(&self, dir: &Path) -> bool {
+        let config = self.persist.engine().config();
+        let name = config.value("appendfilename");
+        let manifest = dir.join(config.value("appenddirname")).join(format!("{name}.manifest"));
+        let has_log = manifest.exists() || dir.join(name).exists();
+        !has_log && dir.join(config.value("dbfilename")).exists()
+    }
+
+    /// Loads the RDB file, and begins an append-only file with what it has.
+    fn load_and_begin_log(&self, dir: PathBuf) -> Result<()> {
+        let config = self.persist.engine().config();
+        let set = |value| drop(config.store_own("appendonly", value));
+        set("no");
+        self.load(dir)?;
+        set("yes");
+        self.persist.keep_log(true).map_err(|error| Error::Write(error.to_string()))?;
+        self.wait_for_base();
+        let log = self.persist.engine().persistence().log.lock();
+        if log.waits_for_base { Err(Error::Write(log.write_error.clone())) } else { Ok(()) }
     }
 
     fn load(&self, dir: PathBuf) -> Result<()> {

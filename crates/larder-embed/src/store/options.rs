@@ -111,14 +111,26 @@ impl Options {
         self
     }
 
-    /// Keeps the data in files below a directory, which is made if it is not there. They are those of the server: what either has written,
-    /// the other reads. By default, as with the server, `appendonly` is no: then only what was saved is found again, by the commands SAVE and
-    /// BGSAVE, at [save points](Options::option) or [at the end](Options::save_on_close). With `appendonly` every write is kept, as
-    /// `appendfsync` says; an RDB file that lies there is not read then.
+    /// Keeps the data in files below a directory, which is created if it does not exist. The files are those of the server: what either has
+    /// written, the other reads. Every write is kept in the append-only file, as `appendfsync` says, unless [`persist`](Options::persist) or
+    /// the option `appendonly` switches that off. If the directory has an RDB file and no append-only file, the RDB file is loaded, and an
+    /// append-only file is begun.
     #[must_use]
     pub fn directory(mut self, path: impl Into<PathBuf>) -> Options {
         self.directory = Some(path.into());
         self
+    }
+
+    /// Whether a store with a directory keeps every write in the append-only file. With `false` it keeps only what the commands SAVE and
+    /// BGSAVE, save points or [`save_on_close`](Options::save_on_close) write to the RDB file. The default is `true`.
+    #[must_use]
+    pub fn persist(self, yes: bool) -> Options {
+        self.option("appendonly", if yes { "yes" } else { "no" })
+    }
+
+    /// Whether the append-only file is kept because of the directory alone.
+    pub(crate) fn implies_log(&self) -> bool {
+        self.directory.is_some() && !self.set.iter().any(|(name, _)| name == "appendonly")
     }
 
     /// Saves the data to the RDB file when the store is closed, or its last handle dropped. So it is without this if there are save points.
@@ -161,8 +173,9 @@ impl Options {
             };
             return Err(Error::Option { name: name.clone(), reason: reason.to_owned() });
         }
+        let implied = self.implies_log().then_some(("appendonly", "yes"));
         let own = self.set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in GIVEN.iter().copied().chain(own).chain(more.iter().copied()) {
+        for (name, value) in GIVEN.iter().copied().chain(implied).chain(own).chain(more.iter().copied()) {
             let text = format!("{name} {}\n", words(name, value));
             let text = ConfigText { source: Source::CommandLine, text };
             let mut include = |_: &str| Ok(Vec::new());
@@ -227,7 +240,12 @@ mod tests {
         assert!(matches!(&refused, Some(Error::Option { name, .. }) if name == "appendonly"), "{refused:?}");
         let config = options.directory("d").config().unwrap();
         assert_eq!((config.is_yes("appendonly"), config.value("save").as_str()), (true, "60 1 10 100"));
-        assert_eq!(Options::new().directory("d").config().unwrap().value("save"), "");
+        let config = Options::new().directory("d").config().unwrap();
+        assert_eq!((config.is_yes("appendonly"), config.value("save").as_str()), (true, ""));
+        for options in [Options::new().persist(false), Options::new().option("appendonly", "no")] {
+            assert!(!options.directory("d").config().unwrap().is_yes("appendonly"));
+        }
+        assert!(!Options::new().config().unwrap().is_yes("appendonly"));
         assert!(Options::new().save_on_close().config().is_err());
     }
 

@@ -31,7 +31,7 @@ fn digest(client: &mut Client) -> String {
 
 /// Opens the store of a directory with the options that a server has by its arguments.
 fn open(dir: &std::path::Path, args: &[&str]) -> Store {
-    let options = larder_embed::Options::new().directory(dir);
+    let options = larder_embed::Options::new().directory(dir).persist(false);
     let options = args
         .chunks(2)
         .fold(options, |options, pair| options.option(pair[0].trim_start_matches("--"), pair[1]));

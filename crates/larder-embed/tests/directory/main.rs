@@ -2,6 +2,7 @@
 
 mod commands;
 mod damage;
+mod defaults;
 mod exchange;
 mod faults;
 mod killed;
@@ -28,8 +29,9 @@ impl Dir {
         Dir(temp_dir())
     }
 
+    /// Without an append-only file.
     fn options(&self) -> Options {
-        Options::new().directory(&self.0)
+        Options::new().directory(&self.0).persist(false)
     }
 
     /// With an append-only file.

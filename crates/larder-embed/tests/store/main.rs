@@ -1,6 +1,7 @@
 //! The store inside of a program: its calls, beside a server that is asked the same, and from many threads.
 
 mod beside_server;
+mod connections;
 mod threads;
 
 use larder_embed::{Error, Event, Options, Reply, Store, Ttl};

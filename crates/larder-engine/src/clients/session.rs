@@ -526,6 +526,11 @@ impl Session {
         self.loads && self.import.is_none()
     }
 
+    /// Whether commands are queued: MULTI was called.
+    pub fn is_queueing(&self) -> bool {
+        self.multi.is_some()
+    }
+
     /// The protocol spoken.
     pub fn protocol(&self) -> Protocol {
         self.protocol

@@ -2,9 +2,9 @@
 //! outside of this folder.
 
 use super::Config;
+use super::load::load_fine;
 use super::table::{Effect, OPTIONS};
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::path::Path;
 
 /// The source of the engine, of the link of a replica, of the files and of the server, without their tests and without this folder.
@@ -69,7 +69,7 @@ fn the_sample_file_has_the_defaults() {
     // No value says that there is no primary.
     let text: String =
         lines.iter().filter(|line| !line.starts_with("replicaof ")).flat_map(|line| [line, "\n"]).collect();
-    config.load::<Infallible>(&text, &mut |_| Ok(String::new()), &mut |_, _| Ok(())).unwrap();
+    load_fine(&config, &text);
     let defaults = Config::new(1);
     for opt in OPTIONS.iter() {
         assert_eq!(config.value(opt.name), defaults.value(opt.name), "{}", opt.name);

@@ -258,3 +258,11 @@ pub(super) fn words(line: &str) -> Option<Vec<String>> {
     let words = larder_resp::split_args(line.as_bytes())?;
     Some(words.into_iter().map(|word| String::from_utf8_lossy(&word).into_owned()).collect())
 }
+
+/// Loads a text that has no problems.
+#[cfg(test)]
+pub(crate) fn load_fine(config: &Config, text: &str) {
+    let text = ConfigText { source: Source::StandardInput, text: text.to_owned() };
+    let problems: Problems<'_, String> = &mut |problem| panic!("{problem}");
+    config.load(&[text], &mut |_| Ok(Vec::new()), &mut |_, _| Ok(()), problems);
+}

@@ -171,11 +171,11 @@ fn output_limit_lines(opt: &Opt, text: &str) -> Vec<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::convert::Infallible;
+    use crate::config::load::load_fine;
 
     fn loaded(text: &str) -> Config {
         let config = Config::new(2);
-        config.load::<Infallible>(text, &mut |_| Ok(String::new()), &mut |_, _| Ok(())).unwrap();
+        load_fine(&config, text);
         config
     }
 

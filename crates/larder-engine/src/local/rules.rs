@@ -38,6 +38,48 @@ const NEVER: &[&str] = &[
     "watch",
 ];
 
+/// Of these, what a client may call that keeps its state from command to command: its connection is inside of the process.
+const OF_CONNECTIONS: &[&str] = &[
+    "auth",
+    "client|caching",
+    "client|capa",
+    "client|reply",
+    "client|tracking",
+    "discard",
+    "exec",
+    "hello",
+    "multi",
+    "psubscribe",
+    "punsubscribe",
+    "quit",
+    "reset",
+    "select",
+    "ssubscribe",
+    "subscribe",
+    "sunsubscribe",
+    "unsubscribe",
+    "unwatch",
+    "watch",
+];
+
+/// Commands that such a client may call beside those about data and those that change nothing.
+const BETWEEN_CLIENTS: &[&str] = &[
+    "client|getredir",
+    "client|kill",
+    "client|no-evict",
+    "client|no-touch",
+    "client|setinfo",
+    "client|setname",
+    "client|trackinginfo",
+    "client|unblock",
+    "config|resetstat",
+    "publish",
+    "slowlog|reset",
+    "spublish",
+    "wait",
+    "waitaof",
+];
+
 /// Commands that change nothing, beside those that the table calls readers of data.
 const HARMLESS: &[&str] = &[
     "acl|cat",
@@ -134,6 +176,11 @@ pub enum Permit {
     Data,
     /// The same, and what is about the files that hold the data.
     DataAndFiles,
+    /// The same, and what clients with a connection do: subscribe, watch keys, select databases. `files`: whether there are files.
+    Connection {
+        /// Whether the data is kept in files.
+        files: bool,
+    },
     /// What changes nothing.
     Reading,
     /// All that answers at once.
@@ -150,6 +197,8 @@ pub(super) struct Rule {
     pub never: bool,
     pub is_about_data: bool,
     pub is_about_files: bool,
+    /// One of [`OF_CONNECTIONS`], [`BETWEEN_CLIENTS`] or [`HARMLESS`].
+    pub is_of_connections: bool,
 }
 
 /// Whether a command changes what a connection is, or depends on what came before on it. One that is not known does not.
@@ -184,6 +233,10 @@ fn rule(found: Found) -> Rule {
         never: NEVER.contains(&&*name),
         is_about_data: is_of_data || ABOUT_DATA.contains(&&*name),
         is_about_files: ABOUT_FILES.contains(&&*name),
+        is_of_connections: [OF_CONNECTIONS, BETWEEN_CLIENTS, HARMLESS]
+            .iter()
+            .any(|list| list.contains(&&*name))
+            || found.command.name == "help",
     }
 }
 
@@ -213,7 +266,15 @@ mod tests {
     #[test]
     fn the_names_are_those_of_commands() {
         let names: Vec<String> = table().all().iter().map(|found| name_of(*found)).collect();
-        for name in NEVER.iter().chain(HARMLESS).chain(BEYOND_DATA).chain(ABOUT_DATA).chain(ABOUT_FILES) {
+        assert!(OF_CONNECTIONS.iter().all(|name| NEVER.contains(name)));
+        for name in NEVER
+            .iter()
+            .chain(BETWEEN_CLIENTS)
+            .chain(HARMLESS)
+            .chain(BEYOND_DATA)
+            .chain(ABOUT_DATA)
+            .chain(ABOUT_FILES)
+        {
             assert!(names.iter().any(|known| known == name), "{name}");
         }
     }

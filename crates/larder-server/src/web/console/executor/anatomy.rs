@@ -20,7 +20,7 @@ impl State {
         let mut session = self.worker.open_as(&login.session);
         let mut reply = Vec::new();
         match self.worker.run(&mut session, (db, self.permit), args.as_args(), true, &mut reply) {
-            Ran::Waits => login.anatomy = Anatomy::UnderWay(session),
+            Ran::Waits { .. } => login.anatomy = Anatomy::UnderWay(session),
             Ran::Answered | Ran::Closed => {
                 login.anatomy = Anatomy::Done(json_of(&reply));
                 self.worker.close(session);
