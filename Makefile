@@ -85,6 +85,7 @@ $(VENV)/ready: tests/clients/requirements.txt tests/packaging/requirements.txt
 # The module for Python as a wheel, in target/wheels. Built as it is shipped.
 wheel: $(VENV)/python-ready
 	rm -f target/wheels/larder-*.whl
+	cp $(wildcard THIRD-PARTY*) python/larder/ 2>/dev/null || true
 	cd python && $(ALONE) $(CURDIR)/$(VENV)/bin/maturin build --quiet --release --interpreter $(CURDIR)/$(VENV)/bin/python --out $(CURDIR)/target/wheels
 
 wheel-installed: wheel

@@ -1,8 +1,12 @@
-"""A replica for asyncio.
+"""Stores and replicas for asyncio.
+
+    store = larder.aio.Store()
+    await store.set("key", "value")        # every method is awaited, as with redis.asyncio
+    await store.blpop("queue")             # a command that waits does so on a thread
 
     replica = await larder.aio.Replica.connect("redis://127.0.0.1:6379")
     value = replica.get("key")             # a read is a call: a microsecond, nothing to wait for
-    await replica.set("key", "value")      # what waits is awaited, on a thread
+    await replica.set("key", "value")      # a write is awaited
     async for event in replica.events():
         ...
 """
@@ -18,10 +22,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from . import _larder, client
+from .basics import Basics
 from .exceptions import ClosedError, ReadOnlyError
+from .fields import Fields
+from .geo import Geo
+from .pipeline import Pipeline
 from .reads import Word
+from .scripts import Scripts
+from .streams import Streams
+from .waiting import Waiting
 
-__all__ = ["Events", "Replica"]
+__all__ = ["Events", "Replica", "Store"]
 
 
 #: Who waits for the next event.
@@ -90,6 +101,77 @@ class Events(AsyncIterator[_larder.Event]):
         self.close()
 
 
+class Store(Basics, Fields, Geo, Scripts, Streams, Waiting):
+    """As `larder.Store`, with methods that are awaited.
+
+    Commands run on the loop's own thread, as they take microseconds; commands that wait, and with a directory those that write, run on other threads.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        #: The store itself, whose calls return replies at once.
+        self.store: client.Store[Any] = client.Store(**options)
+        self._writes_files = options.get("directory") is not None
+
+    async def _on_thread(self, call: Callable[..., Any], *words: Word) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(None, call, *words)
+
+    async def _read_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        return make(self.store.execute_command(*words))
+
+    async def _write_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        if self._writes_files:
+            return make(await self._on_thread(self.store.execute_command, *words))
+        return make(self.store.execute_command(*words))
+
+    async def _wait_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        return make(await self._on_thread(self.store._connected, *words))
+
+    async def execute_command(self, *words: Word) -> Any:
+        return await self._write_as(lambda reply: reply, *words)
+
+    async def publish(self, channel: Word, message: Word) -> int:
+        return self.store.publish(channel, message)
+
+    @staticmethod
+    async def _walk(look: Callable[[int], Any]) -> AsyncIterator[Any]:  # type: ignore[override]
+        cursor = None
+        while cursor != 0:
+            cursor, found = await look(cursor or 0)
+            for item in found.items() if isinstance(found, dict) else found:
+                yield item
+
+    def pipeline(self, transaction: bool = True) -> StorePipeline:
+        return StorePipeline(self.store, transaction)
+
+    def events(self, patterns: Iterable[Word] = (), capacity: int = 10_000) -> Events:
+        return Events(self.store.events(patterns, capacity))
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, self.store.close)
+
+    aclose = close
+
+    async def __aenter__(self) -> Store:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+
+class StorePipeline(Pipeline):
+    """As `larder.Pipeline`, whose `execute` is awaited."""
+
+    async def execute(self, raise_on_error: bool = True) -> list[Any]:  # type: ignore[override]
+        execute = functools.partial(super().execute, raise_on_error)
+        return await asyncio.get_running_loop().run_in_executor(None, execute)
+
+    async def __aenter__(self) -> StorePipeline:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        self.reset()
+
+
 class Replica(client.Replica):
     """As `larder.Replica`: reads are the same calls, everything that writes is awaited. Made by `await Replica.connect(..)`."""
 
@@ -114,6 +196,9 @@ class Replica(client.Replica):
 
     async def _write_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
         return make(await self._awaited(functools.partial(self._write, words, self._wait)))
+
+    async def _wait_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        return await self._write_as(make, *words)
 
     async def write(self, *words: Word, wait: float | bool | None = True) -> Any:
         return await self._awaited(functools.partial(self._write, words, self._seconds(wait)))

@@ -8,15 +8,30 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from . import _larder
-from .exceptions import LarderError, ReadOnlyError
+from .exceptions import LarderError, ReadOnlyError, WatchError
+from .fields import Fields
+from .geo import Geo
+from .lock import Lock
+from .pipeline import Pipeline
+from .pubsub import PubSub
 from .reads import Reads, Word
+from .scripts import Scripts
+from .streams import Streams
+from .waiting import Waiting
 from .writes import Writes
 
 if TYPE_CHECKING:
+    import redis
     from typing_extensions import Self
+
+#: What strings are: bytes, or str with `decode_responses`.
+T = TypeVar("T", bytes, str)
+
+#: How many connections of a store are kept for the next command that waits.
+IDLE_CONNECTIONS_MAX = 16
 
 log = logging.getLogger("larder")
 
@@ -78,8 +93,8 @@ class Common(Reads):
     _execute: Callable[..., Any]
     _events: Callable[..., _larder.Events]
 
-    def _read(self, *words: Word) -> Any:
-        return self._execute(*words)
+    def _read_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        return make(self._execute(*words))
 
     def events(self, patterns: Iterable[Word] = (), capacity: int = 10_000) -> _larder.Events:
         """Events of every change of keys that match one of these patterns, or of all keys: an iterator that waits.
@@ -104,39 +119,143 @@ class Common(Reads):
         self.close()
 
 
-class Store(Common, Writes, _larder.Store):
-    """A store inside of the process: empty, and gone with it; or with files in a `directory`, as a server has them.
+class Store(Common, Fields, Geo, Scripts, Streams, Waiting, _larder.Store[T]):
+    """A store inside of the process: in memory, or with files in a `directory`, as a server has them.
 
+    With a `directory` every write is kept, in the append-only file; with `persist=False` only what SAVE, save points or `save_on_close` save.
     `options` are those of the server that are about data, as `{"hash-max-listpack-entries": 512}`, and with a directory those about its files, as
-    `{"appendonly": True, "appendfsync": "always"}`; `db` is the database that is used. With `save_on_close` the data is saved when the store
-    is closed; without, and without `appendonly` and `save`, only what SAVE has saved is found again.
+    `{"appendfsync": "always"}`; `db` is the database that is used. With `decode_responses` strings are `str` and not `bytes`.
     """
 
+    @overload
+    def __init__(
+        self: Store[bytes],
+        *,
+        directory: str | os.PathLike[str] | None = None,
+        persist: bool | None = None,
+        save_on_close: bool = False,
+        decode_responses: Literal[False] = False,
+        db: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Store[str],
+        *,
+        directory: str | os.PathLike[str] | None = None,
+        persist: bool | None = None,
+        save_on_close: bool = False,
+        decode_responses: Literal[True],
+        db: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> None: ...
     def __init__(self, *, directory: str | os.PathLike[str] | None = None, **_options: Any) -> None:
+        #: Connections that no command uses.
+        self._idle: list[_larder.Connection] = []
         if directory is not None:
             _stores.add(self)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def _write_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
         return make(self._execute(*words))
 
+    def _wait_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        return make(self._connected(*words))
+
+    def _connected(self, *words: Word) -> Any:
+        """Executes a command on a connection: it may wait, and may be about messages."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = _larder.Connection(self)
+            connection.send("HELLO", 3)
+            connection.receive()
+        connection.send(*words)
+        # A connection whose wait was interrupted is dropped, and with it the wait.
+        reply = connection.receive()
+        if len(self._idle) < IDLE_CONNECTIONS_MAX:
+            self._idle.append(connection)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
     def execute_command(self, *words: Word) -> Any:
         """Any command that is about data, by its words, with the reply of RESP3."""
         return self._execute(*words)
 
-    def transaction(self, commands: Iterable[Sequence[Word]]) -> list[Any]:
-        """Executes commands so that nobody sees a part of it. Returns the reply to each; of one that has failed the exception."""
-        return self._transaction([list(command) for command in commands])
+    def pipeline(self, transaction: bool = True, shard_hint: None = None) -> Pipeline:
+        """Collects commands, to execute them together."""
+        return Pipeline(self, transaction)
+
+    def transaction(self, commands: Any, *watches: Word) -> list[Any]:
+        """Executes commands as a transaction, of which no other client sees a part. Returns the reply to each; for one that has failed the exception.
+
+        `commands`: sequences of words; or, as with redis-py, a function that is given a pipeline, and is called again if one of `watches` changes.
+        """
+        if not callable(commands):
+            return self._transaction([list(command) for command in commands])
+        while True:
+            with self.pipeline() as pipe:
+                try:
+                    if watches:
+                        pipe.watch(*watches)
+                    commands(pipe)
+                    return pipe.execute()
+                except WatchError:
+                    continue
+
+    def publish(self, channel: Word, message: Word) -> int:
+        """Sends a message to the subscribers of a channel, and returns how many got it."""
+        return self._connected("PUBLISH", channel, message)
+
+    def pubsub(self, ignore_subscribe_messages: bool = False) -> PubSub:
+        """A client that subscribes to channels."""
+        return PubSub(self, ignore_subscribe_messages)
+
+    def lock(
+        self,
+        name: Word,
+        timeout: float | None = None,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        thread_local: bool = True,
+    ) -> Lock:
+        """A lock that is a key of the store."""
+        return Lock(self, name, timeout, sleep, blocking, blocking_timeout, thread_local)
+
+    def client(self, **options: Any) -> redis.Redis:
+        """A client of redis-py that works on this store, with all that redis-py has. `larder.redis` has more about it."""
+        from .redis import client
+
+        return client(self, **options)
+
+    def __getitem__(self, name: Word) -> T:
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __setitem__(self, name: Word, value: Word) -> None:
+        self.set(name, value)
+
+    def __delitem__(self, name: Word) -> None:
+        if not self.delete(name):
+            raise KeyError(name)
+
+    def __contains__(self, name: Word) -> bool:
+        return self.exists(name) != 0
 
     def close(self) -> None:
-        """Drops the data; of a store with a directory, when it is on the disk as far as that is asked for. If it cannot be, that raises
-        StorageError, and the store stays open. Using it afterwards raises ClosedError."""
+        """Closes the store, with all its connections. With a directory everything is on the disk then, as far as that is asked for; if it cannot be,
+        that raises StorageError, and the store stays open. Using it afterwards raises ClosedError."""
         self._close()
+        self._idle.clear()
 
 
-class Replica(Common, Writes, _larder.Replica):
+class Replica(Common, Fields, Geo, Scripts, Streams, _larder.Replica):
     """A replica of a server inside of the process. Returns when the data is there.
 
     Reads see the data in this process. Writes are executed by the primary, and return when they can be read here.
@@ -174,6 +293,10 @@ class Replica(Common, Writes, _larder.Replica):
 
     def _write_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
         return make(self._write(words, self._wait))
+
+    def _wait_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        # It waits on the primary, no longer than the link's timeout allows.
+        return self._write_as(make, *words)
 
     def execute_command(self, *words: Word) -> Any:
         """Any command that is about data, by its words: here, and if it writes, on the primary."""

@@ -1,4 +1,4 @@
-"""Commands that write. Names, arguments and replies are redis-py's; of a replica they are executed by the primary, and waited for."""
+"""Commands that write. Names, arguments and replies are those of redis-py. Those of a replica are executed by the primary, and waited for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from .reads import Word, many, pairs
+from .reads import Word, as_it_is, is_one, many, pairs, wanted
 
 
 def seconds(time: int | timedelta) -> int:
@@ -17,12 +17,12 @@ def milliseconds(time: int | timedelta) -> int:
     return int(time.total_seconds() * 1000) if isinstance(time, timedelta) else time
 
 
+def unix_ms(time: int | datetime) -> int:
+    return int(time.timestamp() * 1000) if isinstance(time, datetime) else time
+
+
 def unix(time: int | datetime) -> int:
     return int(time.timestamp()) if isinstance(time, datetime) else time
-
-
-def as_it_is(reply: Any) -> Any:
-    return reply
 
 
 def is_ok(reply: Any) -> bool | None:
@@ -30,16 +30,12 @@ def is_ok(reply: Any) -> bool | None:
     return None if reply is None else True
 
 
-def is_one(reply: Any) -> bool:
-    return reply != 0
-
-
 def number(reply: Any) -> Any:
     return None if reply is None else float(reply)
 
 
 class Writes:
-    """What writes; `_write_as` executes it and gives the reply to a function. For asyncio it returns what is to be awaited."""
+    """Commands that write. `_write_as` executes one and passes the reply to a function. For asyncio it returns an awaitable."""
 
     def _write_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
         raise NotImplementedError
@@ -57,17 +53,42 @@ class Writes:
     ) -> Any:
         return self._write_as(is_one, "EXPIRE", name, seconds(time), *flags(NX=nx, XX=xx, GT=gt, LT=lt))
 
-    def pexpire(self, name: Word, time: int | timedelta) -> Any:
-        return self._write_as(is_one, "PEXPIRE", name, milliseconds(time))
+    def pexpire(
+        self, name: Word, time: int | timedelta, nx: bool = False, xx: bool = False, gt: bool = False, lt: bool = False
+    ) -> Any:
+        return self._write_as(is_one, "PEXPIRE", name, milliseconds(time), *flags(NX=nx, XX=xx, GT=gt, LT=lt))
 
-    def expireat(self, name: Word, when: int | datetime) -> Any:
-        return self._write_as(is_one, "EXPIREAT", name, unix(when))
+    def expireat(
+        self, name: Word, when: int | datetime, nx: bool = False, xx: bool = False, gt: bool = False, lt: bool = False
+    ) -> Any:
+        return self._write_as(is_one, "EXPIREAT", name, unix(when), *flags(NX=nx, XX=xx, GT=gt, LT=lt))
+
+    def pexpireat(
+        self, name: Word, when: int | datetime, nx: bool = False, xx: bool = False, gt: bool = False, lt: bool = False
+    ) -> Any:
+        return self._write_as(is_one, "PEXPIREAT", name, unix_ms(when), *flags(NX=nx, XX=xx, GT=gt, LT=lt))
 
     def persist(self, name: Word) -> Any:
         return self._write_as(is_one, "PERSIST", name)
 
     def rename(self, src: Word, dst: Word) -> Any:
         return self._write_as(is_ok, "RENAME", src, dst)
+
+    def renamenx(self, src: Word, dst: Word) -> Any:
+        return self._write_as(is_one, "RENAMENX", src, dst)
+
+    def copy(self, source: Word, destination: Word, destination_db: int | None = None, replace: bool = False) -> Any:
+        options = [*wanted("DB", destination_db), *flags(REPLACE=replace)]
+        return self._write_as(is_one, "COPY", source, destination, *options)
+
+    def move(self, name: Word, db: int) -> Any:
+        return self._write_as(is_one, "MOVE", name, db)
+
+    def restore(self, name: Word, ttl: int, value: Word, replace: bool = False, absttl: bool = False) -> Any:
+        return self._write_as(is_ok, "RESTORE", name, ttl, value, *flags(REPLACE=replace, ABSTTL=absttl))
+
+    def swapdb(self, first: int, second: int) -> Any:
+        return self._write_as(is_ok, "SWAPDB", first, second)
 
     def flushdb(self, asynchronous: bool = False) -> Any:
         return self._write_as(is_ok, "FLUSHDB", *flags(ASYNC=asynchronous))
@@ -121,6 +142,36 @@ class Writes:
     def getdel(self, name: Word) -> Any:
         return self._write_as(as_it_is, "GETDEL", name)
 
+    def getex(
+        self,
+        name: Word,
+        ex: int | timedelta | None = None,
+        px: int | timedelta | None = None,
+        exat: int | datetime | None = None,
+        pxat: int | datetime | None = None,
+        persist: bool = False,
+    ) -> Any:
+        """The value; sets or removes the expiry."""
+        words: list[Any] = ["GETEX", name]
+        if ex is not None:
+            words += ["EX", seconds(ex)]
+        if px is not None:
+            words += ["PX", milliseconds(px)]
+        if exat is not None:
+            words += ["EXAT", unix(exat)]
+        if pxat is not None:
+            words += ["PXAT", unix_ms(pxat)]
+        return self._write_as(as_it_is, *words, *flags(PERSIST=persist))
+
+    def msetnx(self, mapping: Mapping[Any, Word]) -> Any:
+        return self._write_as(is_one, "MSETNX", *flat(mapping))
+
+    def bitop(self, operation: str, dest: Word, *keys: Word) -> Any:
+        return self._write_as(as_it_is, "BITOP", operation, dest, *keys)
+
+    def pfmerge(self, dest: Word, *sources: Word) -> Any:
+        return self._write_as(is_ok, "PFMERGE", dest, *sources)
+
     def append(self, key: Word, value: Word) -> Any:
         return self._write_as(as_it_is, "APPEND", key, value)
 
@@ -163,6 +214,9 @@ class Writes:
     def hsetnx(self, name: Word, key: Word, value: Word) -> Any:
         return self._write_as(is_one, "HSETNX", name, key, value)
 
+    def hmset(self, name: Word, mapping: Mapping[Any, Word]) -> Any:
+        return self._write_as(is_ok, "HMSET", name, *flat(mapping))
+
     def hdel(self, name: Word, *keys: Word) -> Any:
         return self._write_as(as_it_is, "HDEL", name, *keys)
 
@@ -179,6 +233,24 @@ class Writes:
 
     def rpush(self, name: Word, *values: Word) -> Any:
         return self._write_as(as_it_is, "RPUSH", name, *values)
+
+    def lpushx(self, name: Word, *values: Word) -> Any:
+        return self._write_as(as_it_is, "LPUSHX", name, *values)
+
+    def rpushx(self, name: Word, *values: Word) -> Any:
+        return self._write_as(as_it_is, "RPUSHX", name, *values)
+
+    def linsert(self, name: Word, where: str, refvalue: Word, value: Word) -> Any:
+        return self._write_as(as_it_is, "LINSERT", name, where, refvalue, value)
+
+    def lmove(self, first_list: Word, second_list: Word, src: str = "LEFT", dest: str = "RIGHT") -> Any:
+        return self._write_as(as_it_is, "LMOVE", first_list, second_list, src, dest)
+
+    def rpoplpush(self, src: Word, dst: Word) -> Any:
+        return self._write_as(as_it_is, "RPOPLPUSH", src, dst)
+
+    def lmpop(self, num_keys: int, *args: Word, direction: str, count: int | None = None) -> Any:
+        return self._write_as(as_it_is, "LMPOP", num_keys, *args, direction, *wanted("COUNT", count))
 
     def lpop(self, name: Word, count: int | None = None) -> Any:
         return self._write_as(as_it_is, "LPOP", name, *([] if count is None else [count]))
@@ -233,32 +305,59 @@ class Writes:
     def zrem(self, name: Word, *values: Word) -> Any:
         return self._write_as(as_it_is, "ZREM", name, *values)
 
+    def zremrangebyrank(self, name: Word, min: int, max: int) -> Any:
+        return self._write_as(as_it_is, "ZREMRANGEBYRANK", name, min, max)
+
+    def zremrangebyscore(self, name: Word, min: Word, max: Word) -> Any:
+        return self._write_as(as_it_is, "ZREMRANGEBYSCORE", name, min, max)
+
+    def zremrangebylex(self, name: Word, min: Word, max: Word) -> Any:
+        return self._write_as(as_it_is, "ZREMRANGEBYLEX", name, min, max)
+
+    def zunionstore(
+        self, dest: Word, keys: Iterable[Word] | Mapping[Any, float], aggregate: str | None = None
+    ) -> Any:
+        return self._write_as(as_it_is, "ZUNIONSTORE", dest, *weighted(keys), *wanted("AGGREGATE", aggregate))
+
+    def zinterstore(
+        self, dest: Word, keys: Iterable[Word] | Mapping[Any, float], aggregate: str | None = None
+    ) -> Any:
+        return self._write_as(as_it_is, "ZINTERSTORE", dest, *weighted(keys), *wanted("AGGREGATE", aggregate))
+
+    def zdiffstore(self, dest: Word, keys: Iterable[Word]) -> Any:
+        return self._write_as(as_it_is, "ZDIFFSTORE", dest, *weighted(keys))
+
+    def zrangestore(self, dest: Word, name: Word, start: Word, end: Word, byscore: bool = False, bylex: bool = False, desc: bool = False) -> Any:
+        options = flags(BYSCORE=byscore, BYLEX=bylex, REV=desc)
+        return self._write_as(as_it_is, "ZRANGESTORE", dest, name, start, end, *options)
+
     def zpopmin(self, name: Word, count: int = 1) -> Any:
         return self._write_as(pairs, "ZPOPMIN", name, count)
 
     def zpopmax(self, name: Word, count: int = 1) -> Any:
         return self._write_as(pairs, "ZPOPMAX", name, count)
 
-    # Streams.
-
-    def xadd(self, name: Word, fields: Mapping[Any, Word], id: Word = "*", maxlen: int | None = None) -> Any:
-        limit: list[Any] = [] if maxlen is None else ["MAXLEN", "~", maxlen]
-        return self._write_as(as_it_is, "XADD", name, *limit, id, *flat(fields))
-
-    def xdel(self, name: Word, *ids: Word) -> Any:
-        return self._write_as(as_it_is, "XDEL", name, *ids)
-
     # Set operations that store.
 
     def sunionstore(self, dest: Word, keys: Word | Iterable[Word], *args: Word) -> Any:
         return self._write_as(as_it_is, "SUNIONSTORE", dest, *many(keys, args))
 
+    def sdiffstore(self, dest: Word, keys: Word | Iterable[Word], *args: Word) -> Any:
+        return self._write_as(as_it_is, "SDIFFSTORE", dest, *many(keys, args))
+
     def sinterstore(self, dest: Word, keys: Word | Iterable[Word], *args: Word) -> Any:
         return self._write_as(as_it_is, "SINTERSTORE", dest, *many(keys, args))
 
 
-def flags(**wanted: bool) -> list[str]:
-    return [name for name, is_wanted in wanted.items() if is_wanted]
+def weighted(keys: Iterable[Word] | Mapping[Any, float]) -> list[Any]:
+    """The number of keys, the keys, and their weights if they are a mapping."""
+    names: list[Any] = list(keys)
+    weights = ["WEIGHTS", *keys.values()] if isinstance(keys, Mapping) else []
+    return [len(names), *names, *weights]
+
+
+def flags(**given: bool) -> list[str]:
+    return [name for name, is_given in given.items() if is_given]
 
 
 def flat(mapping: Mapping[Any, Word]) -> list[Word]:

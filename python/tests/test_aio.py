@@ -123,5 +123,25 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(seen, [larder.Event(b"e")])
 
 
+class AioStoreTest(unittest.IsolatedAsyncioTestCase):
+    async def test_every_method_is_awaited(self):
+        async with larder.aio.Store(decode_responses=True) as store:
+            self.assertIs(await store.set("k", "v"), True)
+            self.assertEqual(await store.get("k"), "v")
+            self.assertEqual(await store.hset("h", mapping={"a": 1}), 1)
+            self.assertEqual(await store.hgetall("h"), {"a": "1"})
+            self.assertEqual(await store.pipeline().incr("n").get("n").execute(), [1, "1"])
+            self.assertEqual([key async for key in store.scan_iter(match="k*")], ["k"])
+            waiting = asyncio.create_task(store.blpop("q", timeout=30))
+            while not (await store.info("clients"))["blocked_clients"]:
+                await asyncio.sleep(0.001)
+            await store.rpush("q", "x")
+            self.assertEqual(await waiting, ("q", "x"))
+            script = store.register_script("return 7")
+            self.assertEqual(await script(), 7)
+        with self.assertRaises(larder.ClosedError):
+            await store.get("k")
+
+
 if __name__ == "__main__":
     unittest.main()

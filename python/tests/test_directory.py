@@ -33,14 +33,14 @@ class DirectoryTest(unittest.TestCase):
                 self.assertEqual(store.get(f"opened:{policy}"), b"1")
 
     def test_what_is_saved_is_found_again(self):
-        with self.open() as store:
+        with self.open(persist=False) as store:
             store.set("saved", 1)
             self.assertEqual(store.execute_command("SAVE"), b"OK")
             store.set("lost", 1)
-        with self.open(save_on_close=True) as store:
+        with self.open(persist=False, save_on_close=True) as store:
             self.assertEqual(store.mget("saved", "lost"), [b"1", None])
             store.set("at the end", 1)
-        with larder.Store(directory=str(self.directory)) as store:
+        with larder.Store(directory=str(self.directory), persist=False) as store:
             self.assertEqual(store.get("at the end"), b"1")
         store.close()
         with self.assertRaises(larder.ClosedError):

@@ -11,7 +11,7 @@ use crate::word::Word;
 use larder_embed::{Raw, Store};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PySet};
+use pyo3::types::{PyDict, PyFloat, PyList, PySet, PyType};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The data of a store or of a replica, and its reads.
@@ -298,6 +298,12 @@ impl Data {
 
     fn _close_data(&self) {
         self.close();
+    }
+
+    /// For annotations: `Store[str]`.
+    #[classmethod]
+    fn __class_getitem__(cls: &Bound<'_, PyType>, _item: &Bound<'_, PyAny>) -> Py<PyType> {
+        cls.clone().unbind()
     }
 
     #[getter]

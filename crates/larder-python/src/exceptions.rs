@@ -15,7 +15,9 @@ exceptions!(
     ForkError,
     InternalError,
     LarderError,
+    ExecAbortError,
     NoPermissionError,
+    NoScriptError,
     NotKeptError,
     OptionError,
     ProtocolError,
@@ -31,6 +33,8 @@ pub fn of_reply(text: &str) -> PyErr {
         "ERR" => ResponseError::new_err(text["ERR".len()..].trim_start().to_owned()),
         "READONLY" => ReadOnlyError::new_err(text.to_owned()),
         "NOAUTH" | "WRONGPASS" => AuthenticationError::new_err(text.to_owned()),
+        "EXECABORT" => ExecAbortError::new_err(text.to_owned()),
+        "NOSCRIPT" => NoScriptError::new_err(text.to_owned()),
         "NOPERM" => NoPermissionError::new_err(text.to_owned()),
         _ => ResponseError::new_err(text.to_owned()),
     }

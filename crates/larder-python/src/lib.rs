@@ -14,6 +14,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "what Python calls gets its arguments by value")]
 
 mod calls;
+mod connection;
 mod data;
 mod errors;
 mod events;
@@ -31,6 +32,8 @@ use pyo3::prelude::*;
 mod _larder {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::connection::Connection;
     #[pymodule_export]
     use crate::data::Data;
     #[pymodule_export]

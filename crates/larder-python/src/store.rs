@@ -12,9 +12,7 @@ use std::path::PathBuf;
 
 /// A data store inside of the process.
 #[pyclass(extends = Data, subclass, frozen, module = "larder._larder")]
-pub struct Store {
-    has_files: bool,
-}
+pub struct Store {}
 
 /// Options by their names; an underscore stands for a hyphen, and a bool for yes or no.
 ///
@@ -36,19 +34,23 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
 #[pymethods]
 impl Store {
     #[new]
-    #[pyo3(signature = (*, directory = None, save_on_close = false, decode_responses = false, db = 0, options = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    #[pyo3(signature = (*, directory = None, persist = None, save_on_close = false, decode_responses = false, db = 0, options = None))]
     fn new(
         py: Python<'_>,
         directory: Option<PathBuf>,
+        persist: Option<bool>,
         save_on_close: bool,
         decode_responses: bool,
         db: usize,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Store>> {
         let (alive, mut options) = (Alive::open()?, self::options(options)?);
-        let has_files = directory.is_some();
         if let Some(directory) = directory {
             options = options.directory(directory);
+        }
+        if let Some(persist) = persist {
+            options = options.persist(persist);
         }
         if save_on_close {
             options = options.save_on_close();
@@ -56,7 +58,7 @@ impl Store {
         let opened = crate::calls::detached(py, || larder_embed::Store::open(&options))?;
         let store = opened.map_err(|error| errors::of(py, error, decode_responses))?;
         Ok(PyClassInitializer::from(Data::new(store.database(db), alive, decode_responses))
-            .add_subclass(Store { has_files }))
+            .add_subclass(Store {}))
     }
 
     /// Waits until everything that was written is on the disk.
@@ -67,7 +69,7 @@ impl Store {
     /// Keeps what is to be kept, and drops the store. After an error it stays open. In a process that was forked nothing is done.
     fn _close(this: &Bound<'_, Self>) -> PyResult<()> {
         let data = this.as_super().get();
-        if this.get().has_files && data.process == Process::this() && data.handle().is_ok() {
+        if data.process == Process::this() && data.handle().is_ok() {
             data.with_detached(this.py(), larder_embed::Store::close)?;
         }
         data.close();
