@@ -14,6 +14,7 @@ Libraries that make their client themselves are given the connection class, and 
 
 from __future__ import annotations
 
+import inspect
 import socket
 import threading
 from collections.abc import Iterable
@@ -88,8 +89,14 @@ class _Packer:
         return [words]
 
 
+#: No timeout is given for a reply.
+_UNSET = object()
+
+
 class _Parser:
     """Reads replies from the socket above."""
+
+    EXCEPTION_CLASSES: Any = getattr(BaseParser, "EXCEPTION_CLASSES", {})
 
     def __init__(self, socket_read_size: int = 0) -> None:
         self._socket: _Socket | None = None
@@ -116,10 +123,12 @@ class _Parser:
         return self._socket.link
 
     def read_response(
-        self, disable_decoding: bool = False, push_request: bool = False, timeout: Any = None, **_other: Any
+        self, disable_decoding: bool = False, push_request: bool = False, timeout: Any = _UNSET, **_other: Any
     ) -> Any:
         link = self._open()
-        timeout = self._socket.timeout if self._socket is not None else None
+        if timeout is not None and not isinstance(timeout, (int, float)):
+            # None is given: that of the socket.
+            timeout = self._socket.timeout if self._socket is not None else None
         try:
             if timeout is not None and not link.wait(timeout):
                 raise socket.timeout("no reply came in time")
@@ -146,6 +155,14 @@ def _with_errors(reply: Any) -> Any:
     return reply
 
 
+#: Options about what a client tells a server about itself: nothing here.
+_ABOUT_DRIVER = (
+    ["driver_info"]
+    if "driver_info" in inspect.signature(AbstractConnection.__init__).parameters
+    else ["lib_name", "lib_version"]
+)
+
+
 class Connection(AbstractConnection):
     """A connection of redis-py to a `store`, or to the one that is named by `host`."""
 
@@ -161,9 +178,16 @@ class Connection(AbstractConnection):
         self.host, self.port = host, port
         for of_sockets in ("path", "socket_keepalive", "socket_keepalive_options", "socket_type", "parser_class"):
             options.pop(of_sockets, None)
-        options.setdefault("lib_name", None)
-        options.setdefault("lib_version", None)
+        for name in _ABOUT_DRIVER:
+            options.setdefault(name, None)
         super().__init__(socket_timeout=socket_timeout, parser_class=_Parser, command_packer=_Packer(), **options)
+
+    def _configure_maintenance_notifications(self, *_given: Any, **_options: Any) -> None:
+        # There is no server that could be moved.
+        self.maint_notifications_config = None
+        self._maint_notifications_pool_handler = None
+        self._maint_notifications_connection_handler = None
+        self._oss_cluster_maint_notifications_handler = None
 
     def repr_pieces(self) -> list[tuple[str, Any]]:
         return [("store", self.store), ("db", self.db)]
