@@ -4,6 +4,8 @@ complete -c larder-server -s v -l version -d 'Prints the version'
 complete -c larder-server -l check-config -d 'Checks a configuration file' -rF
 complete -c larder-server -l check-system -d 'Checks the settings of the system'
 complete -c larder-server -l test-memory -d 'Tests memory' -x
+complete -c larder-server -l health -d 'Asks whether the server is alive'
+complete -c larder-server -l sentinel -d 'Starts Sentinel, if it is installed'
 complete -c larder-server -l bind -x -d 'Addresses to listen on. An address with a leading - may be unavailable'
 complete -c larder-server -l bind-source-addr -x -d 'Source address of connections to a primary and to cluster nodes'
 complete -c larder-server -l port -x -d 'TCP port for clients; 0 disables it'
