@@ -400,3 +400,25 @@ fn an_import_evicts_nothing() {
         assert!(client.ask("DBSIZE").int() < 300, "{kind:?}");
     }
 }
+
+/// When `CONFIG SET` has lifted the limit and replied, no key is evicted any more, whichever thread was about to evict one.
+#[test]
+fn nothing_is_evicted_once_the_limit_is_lifted() {
+    let server = Server::larder(&["--threads", "2", "--maxmemory-policy", "allkeys-random", "--save", ""]);
+    let mut client = server.client();
+    for round in 0..40 {
+        client.ask("FLUSHALL");
+        let used = number(&mut client, "used_memory");
+        client.ask(&format!("CONFIG SET maxmemory {}", used + 1_500_000));
+        let value = "v".repeat(1000);
+        pipe(&mut client, (0..3000).map(|n| words(&format!("SET big:{n} {value}"))));
+        client.ask(&format!("CONFIG SET maxmemory {}", used + 200_000));
+        assert_eq!(client.ask("CONFIG SET maxmemory 0").text(), "OK");
+        let (size, evicted) = (client.ask("DBSIZE").int(), number(&mut client, "evicted_keys"));
+        pipe(&mut client, (0..1000).map(|n| words(&format!("SET big:{n} x"))));
+        for n in 0..1000 {
+            assert_eq!(client.ask(&format!("EXISTS big:{n}")).int(), 1, "round {round}: big:{n}");
+        }
+        assert!(size > 0 && client.ask("DBSIZE").int() >= 1000, "round {round}: {evicted} evicted");
+    }
+}

@@ -25,13 +25,16 @@ pub(crate) struct Turn<'e> {
     pub mono_ms: u64,
     /// The worker that evicts, if one does.
     pub from: Option<usize>,
+    /// `maxmemory`, as it was when the turn began.
+    pub limit: u64,
 }
 
 impl Turn<'_> {
-    /// Whether writes have been paused for a failover meanwhile: nothing may change any more. To be asked while a shard is held, which the
-    /// thread that pauses writes waits for.
+    /// Whether nothing may be evicted any longer: writes have been paused for a failover, or `maxmemory` is another. To be asked while
+    /// a shard is held: the thread that pauses writes waits for it, and who has changed the limit finds no key of it gone that was
+    /// there afterwards.
     pub(super) fn must_stop(&self) -> bool {
-        self.engine.pause.is_for_failover()
+        self.engine.config.hot.maxmemory.load(Relaxed) != self.limit || self.engine.pause.is_for_failover()
     }
 }
 

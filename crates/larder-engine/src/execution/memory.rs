@@ -95,6 +95,7 @@ fn make_room_now(engine: &Engine, worker: &mut WorkerState) -> Result<(), Comman
         now_ms: worker.clock.wall_ms(),
         mono_ms: worker.clock.mono_ms(),
         from: Some(worker.index),
+        limit: engine.config.hot.maxmemory.load(Relaxed),
     };
     match worker.evictor.run(&turn, &mut worker.invalidations) {
         Outcome::Nothing => Err(OUT_OF_MEMORY),

@@ -107,6 +107,7 @@ fn check_memory(engine: &Engine, evictor: &mut Evictor) {
             now_ms: crate::clock::wall_ms(),
             mono_ms: engine.mono_ms(),
             from: None,
+            limit: engine.config.hot.maxmemory.load(Relaxed),
         };
         evictor.run(&turn, &mut invalidations);
         invalidations.send(engine.receivers());
