@@ -217,7 +217,7 @@ book: $(MDBOOK)
 $(CURDIR)/target/tools/bin/mdbook:
 	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root target/tools
 
-# A server built with a profile of its own work, as packages have it: takes a quarter of an hour on two cores.
+# A server built with a profile of its own work, as packages have it: takes a quarter of an hour on two cores. PGO=no builds without one.
 pgo_server = $(CURDIR)/target/pgo/optimized/$(1)/release/larder-server
 PGO_SERVER = $(call pgo_server,$(HOST_TARGET))
 pgo:

@@ -15,9 +15,10 @@ is_server() {
     esac
 }
 
-# A server that starts as root takes over the data folder and continues as its own user.
+# A server that starts as root takes over the data folder and continues as its own user. Links are given to the user
+# themselves (-h): what they lead to may be a file of the system.
 if is_server "${1-}" && [ "$(id -u)" = 0 ]; then
-    find . ! -user valkey -exec chown valkey {} + \
+    find . ! -user valkey -exec chown -h valkey {} + \
         || echo "docker-entrypoint.sh: some files in $(pwd) stay with their owners" >&2
     exec setpriv --reuid=valkey --regid=valkey --clear-groups -- "$0" "$@"
 fi

@@ -336,9 +336,9 @@ def check_static(binary, folder):
     root = pathlib.Path(folder) / "alone"
     (root / "data").mkdir(parents=True)
     shutil.copy(binary, root / "larder-server")
-    os.chown(root / "data", 65532, 65532)
+    os.chown(root / "data", 999, 999)
     port = free_port()
-    process = subprocess.Popen(["chroot", "--userspec=65532:65532", root, "/larder-server", "--dir", "/data", "--port", str(port)],
+    process = subprocess.Popen(["chroot", "--userspec=999:999", root, "/larder-server", "--dir", "/data", "--port", str(port)],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         until("the server answers", lambda: answers(port))

@@ -148,7 +148,7 @@ fn root_steps_down() {
     for server in ["valkey-server", "redis-server", "larder-server"] {
         let lines = image.lines("022", &[], &[server, "--port", "1"]);
         let script = image.bin().join("docker-entrypoint.sh");
-        assert_eq!(lines[0], "find . ! -user valkey -exec chown valkey {} +");
+        assert_eq!(lines[0], "find . ! -user valkey -exec chown -h valkey {} +");
         let down = "setpriv --reuid=valkey --regid=valkey --clear-groups --";
         assert_eq!(lines[1], format!("{down} {} {server} --port 1", script.display()));
         assert_eq!(lines[2..4], [format!("{server} --port 1"), "0077".to_owned()]);

@@ -45,7 +45,12 @@ fn what_is_missing_is_refused_by_name() {
         );
         assert_eq!(answer, error);
     }
-    let (code, text) = failed_start(&["--sentinel"]);
+    // A line of a file does not start Sentinel; the argument does, which is for `tests/image.rs`.
+    let dir = larder_testkit::temp_dir();
+    let file = dir.join("l.conf");
+    std::fs::write(&file, "sentinel\n").unwrap();
+    let (code, text) = failed_start(&["--include", &file.display().to_string()]);
+    std::fs::remove_dir_all(dir).unwrap();
     assert!(code == Some(1) && text.contains("Sentinel mode is not supported"), "{text}");
     let (code, text) = failed_start(&["--locale-collate", "de_DE.UTF-8"]);
     assert!(code == Some(1) && text.contains("Invalid locale name"), "{text}");
