@@ -119,8 +119,8 @@ class Run:
         page = self.page
         page.evaluate("location.hash = '#live'")
         page.wait_for("charts that are full at the first visit", "document.querySelectorAll('#live .chart output').length === 9 && [...document.querySelectorAll('#live .chart output')].filter((one) => one.innerText !== '').length >= 8")
-        self.expect("slow commands", page.evaluate("document.querySelectorAll('#slow tbody tr').length") > 0)
-        self.expect("clients", page.evaluate("document.querySelectorAll('#clients tbody tr').length") >= 2)
+        page.wait_for("slow commands", "document.querySelectorAll('#slow tbody tr').length > 0")
+        page.wait_for("clients", "document.querySelectorAll('#clients tbody tr').length >= 2")
         self.expect("errors", page.evaluate("document.querySelector('#live .error').innerText") == "")
         page.wait_for("a latency", "document.querySelectorAll('.heat-cell').length > 0")
         self.expect("axes", page.evaluate("document.querySelectorAll('#live .axis').length") > 30)
@@ -134,6 +134,7 @@ class Run:
         page.wait_for("another range", "location.hash === '#live?range=300'")
         page.evaluate("[...document.querySelectorAll('#live button')].find((one) => one.innerText === 'Find').click()")
         page.wait_for("hot keys", "document.querySelectorAll('#hot tbody tr').length === 20")
+        page.wait_for("the picture of replication", "document.querySelectorAll('.servers[aria-label=replication] .server').length === 2")
         boxes = page.evaluate("[...document.querySelectorAll('.servers[aria-label=replication] .server')].map((box) => [box.getAttribute('class'), box.textContent])")
         self.expect(f"the replica: {boxes}", len(boxes) == 2 and boxes[0] == ["server self", "this serverprimary"] and boxes[1][0] == "server ok" and f":{self.server.replica.port}online" in boxes[1][1])
 
