@@ -340,6 +340,40 @@ def decode_values(run, page):
     run.expect(f"units are powers of ten: {units}", units == ["0 B", "999 B", "1.0 KB", "999 KB", "1.0 MB", "1.0 MB", "2.5 GB"])
 
 
+def use_keyboard(server, page):
+    """From the login to the value of a key without a pointer, with a focus that can be seen."""
+    page.show_as(*SIZES[0])
+    run = Run(server, page, None)
+
+    def tab_to(what, test):
+        for _ in range(60):
+            page.press("Tab")
+            if page.evaluate(f"(() => {{ const one = document.activeElement; return Boolean({test}); }})()"):
+                style = page.evaluate("[getComputedStyle(document.activeElement).outlineStyle, getComputedStyle(document.activeElement).outlineWidth]")
+                run.expect(f"the focus on {what} can be seen: {style}", style[0] != "none" and style[1] != "0px")
+                return
+        raise Failed(f"Tab does not come to {what}")
+
+    page.call("Page.navigate", url=run.address)
+    page.wait_for("the login", "!document.getElementById('login').hidden")
+    tab_to("the password", "one.name === 'password'")
+    page.press("Enter")
+    page.wait_for("the treemap", "document.querySelectorAll('.treemap .box').length > 5")
+    tab_to("an area of the treemap", "one.matches('.treemap .opens')")
+    page.press("Enter")
+    page.wait_for("the group", "document.querySelectorAll('.path button').length === 2 && document.activeElement === document.querySelector('.path').lastElementChild")
+    page.evaluate("document.querySelector('.skip').focus()")
+    tab_to("the tab of keys", "one.hash === '#keys'")
+    page.press("Enter")
+    page.wait_for("keys", "document.querySelectorAll('#names tbody tr').length > 10")
+    tab_to("a heading", "one.matches('#names .sort')")
+    tab_to("a key", "one.matches('#names tbody button')")
+    page.press("Enter")
+    page.wait_for("its value", "!!document.querySelector('#value .facts')")
+    run.log_out()
+    print("console keyboard: ok", flush=True)
+
+
 def change_keys(path, page):
     """With console-writable keys are made, edited, renamed, and deleted after a question."""
     server = Process(path, "--console-writable", "yes")
@@ -500,6 +534,7 @@ def main():
         measure(server, page)
         for size in [*SIZES, WIDEST]:
             Run(server, page, options.pictures if size != WIDEST else None).look(*size)
+        use_keyboard(server, page)
         change_keys(options.server, page)
         look_at_replica(server, page)
         look_at_cluster(options.server, page, options.pictures)
