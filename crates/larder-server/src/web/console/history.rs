@@ -20,55 +20,64 @@ pub const PERIOD: Duration = Duration::from_secs(2);
 /// Seconds of a point, and points, of each level.
 const LEVELS: [(u64, usize); 3] = [(2, 450), (10, 720), (60, 1440)];
 
-/// What happened between two moments, and the state at the second.
+/// What happened between two moments, and the state at the second. Counts of a minute fit into 32 bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Point {
     at_ms: u64,
-    span_ms: u64,
     used_bytes: u64,
     resident_bytes: u64,
-    clients: u32,
     /// `u64::MAX`: unknown.
     keys: u64,
-    commands: u64,
-    hits: u64,
-    misses: u64,
     bytes_in: u64,
     bytes_out: u64,
-    expired: u64,
-    evicted: u64,
-    cpu_ms: u64,
+    span_ms: u32,
+    clients: u32,
+    commands: u32,
+    hits: u32,
+    misses: u32,
+    expired: u32,
+    evicted: u32,
+    cpu_ms: u32,
     latencies: [u32; LATENCY_ROWS],
 }
 
-const _: () = assert!(size_of::<Point>() * (450 + 720 + 1440) < 600_000);
+const _: () = assert!(size_of::<Point>() == 184);
 
 /// Takes the difference of a counter; after CONFIG RESETSTAT it is smaller than before.
 fn since(now: u64, before: u64) -> u64 {
     now.checked_sub(before).unwrap_or(now)
 }
 
+/// The same in 32 bits.
+fn few_since(now: u64, before: u64) -> u32 {
+    narrow(since(now, before))
+}
+
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 impl Point {
     fn between(before: &Figures, now: &Figures, at_ms: u64, span_ms: u64) -> Point {
         let mut latencies = [0; LATENCY_ROWS];
         for (row, (&now, &before)) in latencies.iter_mut().zip(now.latencies.iter().zip(&before.latencies)) {
-            *row = u32::try_from(since(now, before)).unwrap_or(u32::MAX);
+            *row = few_since(now, before);
         }
         Point {
             at_ms,
-            span_ms,
             used_bytes: now.used_bytes,
             resident_bytes: now.resident_bytes,
-            clients: u32::try_from(now.clients).unwrap_or(u32::MAX),
             keys: now.keys.unwrap_or(u64::MAX),
-            commands: since(now.commands, before.commands),
-            hits: since(now.hits, before.hits),
-            misses: since(now.misses, before.misses),
             bytes_in: since(now.bytes_in, before.bytes_in),
             bytes_out: since(now.bytes_out, before.bytes_out),
-            expired: since(now.expired, before.expired),
-            evicted: since(now.evicted, before.evicted),
-            cpu_ms: since(now.cpu_ms, before.cpu_ms),
+            span_ms: narrow(span_ms),
+            clients: narrow(now.clients),
+            commands: few_since(now.commands, before.commands),
+            hits: few_since(now.hits, before.hits),
+            misses: few_since(now.misses, before.misses),
+            expired: few_since(now.expired, before.expired),
+            evicted: few_since(now.evicted, before.evicted),
+            cpu_ms: few_since(now.cpu_ms, before.cpu_ms),
             latencies,
         }
     }
@@ -77,18 +86,18 @@ impl Point {
     fn extend(&mut self, next: &Point) {
         let before = *self;
         *self = *next;
-        self.span_ms += before.span_ms;
+        self.bytes_in += before.bytes_in;
+        self.bytes_out += before.bytes_out;
         for (sum, more) in [
+            (&mut self.span_ms, before.span_ms),
             (&mut self.commands, before.commands),
             (&mut self.hits, before.hits),
             (&mut self.misses, before.misses),
-            (&mut self.bytes_in, before.bytes_in),
-            (&mut self.bytes_out, before.bytes_out),
             (&mut self.expired, before.expired),
             (&mut self.evicted, before.evicted),
             (&mut self.cpu_ms, before.cpu_ms),
         ] {
-            *sum += more;
+            *sum = sum.saturating_add(more);
         }
         for (sum, more) in self.latencies.iter_mut().zip(before.latencies) {
             *sum = sum.saturating_add(more);
@@ -113,7 +122,7 @@ impl Level {
             _ => open.extend(point),
         }
         // Samples come a little late; half a period less is complete.
-        if open.span_ms + PERIOD.as_millis() as u64 / 2 >= self.step_ms {
+        if u64::from(open.span_ms) + PERIOD.as_millis() as u64 / 2 >= self.step_ms {
             if self.points.len() == self.len {
                 self.points.pop_front();
             }
@@ -178,19 +187,19 @@ type Column = (&'static str, fn(&Point) -> u64);
 fn write_columns(points: &[&Point], out: &mut String) {
     let columns: [Column; 14] = [
         ("at", |point| point.at_ms),
-        ("span", |point| point.span_ms),
+        ("span", |point| u64::from(point.span_ms)),
         ("used", |point| point.used_bytes),
         ("resident", |point| point.resident_bytes),
         ("clients", |point| u64::from(point.clients)),
         ("keys", |point| point.keys),
-        ("commands", |point| point.commands),
-        ("hits", |point| point.hits),
-        ("misses", |point| point.misses),
+        ("commands", |point| u64::from(point.commands)),
+        ("hits", |point| u64::from(point.hits)),
+        ("misses", |point| u64::from(point.misses)),
         ("in", |point| point.bytes_in),
         ("out", |point| point.bytes_out),
-        ("expired", |point| point.expired),
-        ("evicted", |point| point.evicted),
-        ("cpu", |point| point.cpu_ms),
+        ("expired", |point| u64::from(point.expired)),
+        ("evicted", |point| u64::from(point.evicted)),
+        ("cpu", |point| u64::from(point.cpu_ms)),
     ];
     for (at, (name, pick)) in columns.into_iter().enumerate() {
         let _ = write!(out, "{}\"{name}\":[", if at > 0 { "," } else { "" });
