@@ -5,7 +5,7 @@ use crate::mapping::{Draft, Mapping};
 use crate::option::{self, Section};
 use crate::options::{Options, Report, Source};
 use crate::parquet;
-use crate::reader::Format;
+use crate::reader::{Columns, Format, Layout};
 use crate::security::Security;
 use crate::server::{self, Named};
 use crate::target::Target;
@@ -59,6 +59,8 @@ enum Input {
 #[derive(Default)]
 struct Unfinished {
     input: Option<(Input, PathBuf)>,
+    delimiter: Option<u8>,
+    columns: Columns,
     draft: Draft,
     /// What the file of the mapping has.
     file: Option<Draft>,
@@ -85,7 +87,8 @@ struct Unfinished {
 
 impl Unfinished {
     fn take(&mut self, name: &str, parser: &mut Parser) -> Result<()> {
-        if option::find(name).is_some_and(|entry| entry.section == Section::Mapping) {
+        let is_layout = matches!(name, "delimiter" | "no-header" | "columns");
+        if !is_layout && option::find(name).is_some_and(|entry| entry.section == Section::Mapping) {
             self.mapping.get_or_insert_with(|| name.to_owned());
         }
         match name {
@@ -103,6 +106,12 @@ impl Unfinished {
             "rdb" => self.read(Input::Rdb, path(parser, name)?)?,
             "resp" => self.read(Input::Resp, path(parser, name)?)?,
             "tsv" => self.read(Input::Table(Format::Tsv), path(parser, name)?)?,
+            "delimiter" => self.delimiter = Some(delimiter(&text(parser, name)?)?),
+            "no-header" if self.columns == Columns::Header => self.columns = Columns::Numbered,
+            "no-header" => {}
+            "columns" => {
+                self.columns = Columns::Named(text(parser, name)?.split(',').map(str::to_owned).collect());
+            }
             "key" => self.draft.key = Some(text(parser, name)?),
             "list" | "set" | "string" | "zset" => {
                 let value = text(parser, name)?;
@@ -162,6 +171,14 @@ impl Unfinished {
         let has_rows = matches!(input, Input::Parquet | Input::Table(_));
         if let (Some(name), false) = (&self.mapping, has_rows) {
             return refuse(name, "is for --csv, --tsv, --ndjson and --parquet");
+        }
+        if self.delimiter.is_some() && input != Input::Table(Format::Csv) {
+            return refuse("delimiter", "is for --csv");
+        }
+        if self.columns != Columns::Header
+            && !matches!(input, Input::Table(Format::Csv) | Input::Table(Format::Tsv))
+        {
+            return refuse("no-header", "and --columns are for --csv and --tsv");
         }
         let is_gathered = has_rows || input == Input::Resp;
         if self.adjacent && !is_gathered {
@@ -229,7 +246,14 @@ impl Unfinished {
                 Source::Server(from, db)
             }
             Input::Parquet => Source::Parquet(self.whole_mapping()?),
-            Input::Table(format) => Source::Table(format, self.whole_mapping()?),
+            Input::Table(format) => {
+                let layout = Layout {
+                    format,
+                    delimiter: self.delimiter.unwrap_or(b','),
+                    columns: take(&mut self.columns),
+                };
+                Source::Table(layout, self.whole_mapping()?)
+            }
         })
     }
 
@@ -291,15 +315,29 @@ fn number<T: FromStr>(parser: &mut Parser, name: &str) -> Result<T> {
     text(parser, name)?.parse().map_err(|_| Error::Usage(format!("--{name} takes a number")))
 }
 
+fn delimiter(text: &str) -> Result<u8> {
+    match text.as_bytes() {
+        b"\\t" => Ok(b'\t'),
+        [byte] if matches!(byte, b' '..=b'~' | b'\t') && *byte != b'"' => Ok(*byte),
+        _ => Err(Error::Usage("--delimiter takes one ASCII character that is no quote, or \\t".to_owned())),
+    }
+}
+
 /// A report in words.
 pub fn describe(report: &Report, is_dry: bool) -> String {
     let mut text = String::new();
-    let verb = if is_dry { "would load" } else { "loaded" };
-    let Report { keys, elements, rows, row_unit, target, payload_bytes, memory_bytes, .. } = report;
-    let _ =
-        writeln!(text, "{verb} {keys} keys with {elements} elements from {rows} {row_unit} into {target}");
-    let _ =
-        writeln!(text, "{payload_bytes} bytes of payloads, about {memory_bytes} bytes of memory in Larder");
+    let Report { keys, elements, rows, row_unit, target, payload_bytes, memory_bytes, seconds, .. } = report;
+    let what = format!("{keys} keys with {elements} elements from {rows} {row_unit}");
+    let _ = match is_dry {
+        true => writeln!(text, "would load {what}"),
+        false => writeln!(text, "loaded {what} into {target}"),
+    };
+    let rate = *rows as f64 / seconds.max(0.001);
+    let _ = writeln!(
+        text,
+        "{payload_bytes} bytes of payloads, about {memory_bytes} bytes of memory in Larder, {seconds:.1} seconds, {rate:.0} \
+         {row_unit} per second"
+    );
     let counts = [
         (report.commands, "commands were sent as they are"),
         (report.expired, "keys had expired"),
@@ -343,6 +381,25 @@ mod tests {
         assert!(matches!(from.source, Source::Server(Target { port: 7, .. }, Some(3))));
         assert!(matches!(options("--aof a").unwrap().source, Source::Aof));
         assert!(options("--resp - --adjacent --state s --db 2").unwrap().input.is_none());
+    }
+
+    #[test]
+    fn layouts_are_read() {
+        let layout = |line: &str| match options(line).unwrap().source {
+            Source::Table(layout, _) => layout,
+            other => panic!("{other:?}"),
+        };
+        let named = |names: &[&str]| Columns::Named(names.iter().map(|&name| name.to_owned()).collect());
+        for (line, delimiter, columns) in [
+            ("", b',', Columns::Header),
+            ("--delimiter ;", b';', Columns::Header),
+            (r"--delimiter \t --no-header", b'\t', Columns::Numbered),
+            ("--columns a,b --no-header", b',', named(&["a", "b"])),
+            ("--no-header --columns a", b',', named(&["a"])),
+        ] {
+            let found = layout(&format!("--csv f --key {{a}} --hash {line}"));
+            assert_eq!(found, Layout { format: Format::Csv, delimiter, columns }, "{line}");
+        }
     }
 
     #[test]
@@ -419,6 +476,12 @@ mod tests {
             "--csv a --key k --hash --set {x}",
             "--csv a --key k --hash --workers 0",
             "--csv a --key k --hash --port x",
+            "--csv a --key k --hash --delimiter",
+            "--csv a --key k --hash --delimiter ab",
+            "--csv a --key k --hash --delimiter \"",
+            "--tsv a --key k --hash --delimiter ;",
+            "--ndjson a --key k --hash --no-header",
+            "--resp a --columns a,b",
             "--csv a --key k --hash --odd",
             "--csv a --key k --hash extra",
             "--csv a --mapping /nonexistent/mapping",

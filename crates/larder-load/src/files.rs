@@ -7,6 +7,7 @@ use crate::commands::Commands;
 use crate::error::{Error, Result};
 use crate::gather::not_gone_on_after;
 use crate::options::{Options, Source};
+use crate::packed;
 use crate::parquet;
 use crate::rdb;
 use crate::survey::{Survey, survey};
@@ -23,14 +24,22 @@ const MANIFEST_LINE_BYTES_MAX: usize = 1024;
 /// How RDB files begin.
 const MARKS: [&[u8]; 2] = [b"REDIS", b"VALKE"];
 
-/// Opens the file of the options, or the standard input.
-pub fn open(options: &Options) -> Result<Box<dyn Read + Send>> {
-    options.input.as_ref().map_or_else(|| Ok(Box::new(io::stdin()) as Box<_>), |path| open_file(path))
+/// Opens the file of the options, or the standard input, and decompresses it if it is compressed. `tap` sees the bytes as they are in the file.
+pub fn open(
+    options: &Options,
+    tap: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
+) -> Result<Box<dyn Read + Send>> {
+    let Some(path) = &options.input else {
+        let unpacked = packed::unpacked(tap(Box::new(io::stdin())));
+        return unpacked.map_err(|error| Error::file("the input", &error));
+    };
+    let file = File::open(path).map_err(|error| Error::file(path.display(), &error))?;
+    packed::unpacked(tap(Box::new(file))).map_err(|error| Error::file(path.display(), &error))
 }
 
 fn open_file(path: &Path) -> Result<Box<dyn Read + Send>> {
-    let file = File::open(path).map_err(|error| Error::file(path.display(), &error))?;
-    Ok(Box::new(file))
+    let failed = |error: io::Error| Error::file(path.display(), &error);
+    packed::unpacked(Box::new(File::open(path).map_err(failed)?)).map_err(failed)
 }
 
 /// The size of a file; None of a pipe, which is not opened: it can be read once.

@@ -33,6 +33,7 @@ pub mod mapping;
 pub mod option;
 pub mod options;
 pub mod pace;
+pub mod packed;
 pub mod parquet;
 pub mod rdb;
 pub mod reader;

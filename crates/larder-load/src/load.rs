@@ -21,12 +21,11 @@ use crate::worker::run;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::VecDeque;
 use std::fs;
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, RwLock};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// Loads. What was done before a failure is in the report.
 ///
@@ -34,6 +33,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Nothing could be begun: the input cannot be opened or is broken, the target not reached, the state is that
 /// of another load, or the file of rejects cannot be made.
 pub fn load(options: &Options) -> Result<Report> {
+    let begun = Instant::now();
     let (files, size) = files::parts(options)?;
     files::check_outputs(options, &files)?;
     let survey = files::verify(options, &files)?;
@@ -85,7 +85,7 @@ pub fn load(options: &Options) -> Result<Report> {
         failure = tail::send(tail, &shared).err();
     }
     bar.finish_and_clear();
-    Ok(report(&shared, &done, failure))
+    Ok(Report { seconds: begun.elapsed().as_secs_f64(), ..report(&shared, &done, failure) })
 }
 
 /// What the reading side has done.
@@ -117,6 +117,7 @@ fn report(shared: &Shared<'_>, done: &Done, failure: Option<Error>) -> Report {
         skipped_batches: done.skipped_batches,
         spilled: done.spilled,
         failure: failure.map(|error| error.to_string()),
+        seconds: 0.0,
     }
 }
 
@@ -128,13 +129,11 @@ fn read(
     cutter: &mut Cutter<'_>,
     bar: &ProgressBar,
 ) -> Result<(bool, Option<Tail>)> {
-    let open = |options: &Options| -> Result<Box<dyn Read + Send>> {
-        Ok(Box::new(bar.wrap_read(files::open(options)?)))
-    };
+    let open = |options: &Options| files::open(options, |file| Box::new(bar.wrap_read(file)));
     match &options.source {
-        Source::Table(format, mapping) => {
+        Source::Table(layout, mapping) => {
             let source = open(options)?;
-            let rows = |each: table::Each<'_>| reader::read(source, *format, mapping, each);
+            let rows = |each: table::Each<'_>| reader::read(source, layout, mapping, each);
             Ok((table::load(rows, mapping, options, shared, cutter, bar)?, None))
         }
         Source::Parquet(mapping) => {
@@ -170,7 +169,7 @@ fn append_only(
     let first = files.pop_front();
     let name = first.as_ref().map_or_else(|| options.name(), |path| path.display().to_string());
     let first = Options { input: first, ..options.clone() };
-    let source = Box::new(bar.wrap_read(files::open(&first)?));
+    let source = files::open(&first, |file| Box::new(bar.wrap_read(file)))?;
     let (is_rdb, source) = files::is_rdb(source).map_err(|error| Error::file(&name, &error))?;
     if !is_rdb {
         let commands = Commands::new(source, name, true, (0, Vec::new()));
@@ -211,7 +210,7 @@ fn facts(options: &Options) -> Result<Facts> {
     }
     let (version, newest) = (larder_rdb::Version::V11, larder_rdb::Version::NEWEST);
     let form = crate::build::Form { version, newest, own: true };
-    Ok(Facts { name: "nobody (dry run)".to_owned(), form, slots: None })
+    Ok(Facts { name: "dry run".to_owned(), form, slots: None })
 }
 
 /// A number for all that decides what the batches are.

@@ -9,6 +9,10 @@ use larder_load::option;
 use larder_load::{Error, Result};
 use std::process::ExitCode;
 
+/// One thread makes groups and others free them, which this allocator does without their waiting for each other.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     match run() {
         Ok(is_complete) => ExitCode::from(u8::from(!is_complete)),

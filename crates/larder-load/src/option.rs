@@ -21,7 +21,9 @@ impl Section {
     /// The heading.
     pub fn title(self) -> &'static str {
         match self {
-            Section::Input => "Input (one of them; - is the standard input, but for --parquet)",
+            Section::Input => {
+                "Input (one of them; - is the standard input, but for --parquet; gzip and Zstandard are decompressed)"
+            }
             Section::Mapping => "Mapping (of the rows of --csv, --tsv, --ndjson and --parquet)",
             Section::Target => "Target",
             Section::How => "How",
@@ -59,6 +61,9 @@ pub const OPTIONS: &[Entry] = &[
     entry(Input, "rdb", "FILE", "an RDB file"),
     entry(Input, "aof", "PATH", "an append-only file: its folder, its manifest, or a single file"),
     entry(Input, "from", "ADDRESS", "another server: redis://[user:password@]host[:port][/db]; rediss:// is by TLS"),
+    entry(Mapping, "delimiter", "CHARACTER", "between the values of --csv, instead of a comma; \\t is a tab"),
+    entry(Mapping, "no-header", "", "the first line of --csv or --tsv is a row; columns are 1, 2, .."),
+    entry(Mapping, "columns", "A,B,..", "the same, and these are the names of the columns"),
     entry(Mapping, "key", "TEMPLATE", "the key of a row, as 'user:{id}'"),
     entry(Mapping, "hash", "", "the row as fields of a hash"),
     entry(Mapping, "string", "TEMPLATE", "a string, as '{name}'"),

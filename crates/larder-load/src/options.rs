@@ -1,7 +1,7 @@
 //! What is to be loaded, and what came of it.
 
 use crate::mapping::{Kind, Mapping};
-use crate::reader::Format;
+use crate::reader::Layout;
 use crate::target::Target;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub enum Source {
     /// A server; the databases of it, None for all.
     Server(Target, Option<u32>),
     /// Rows, and what becomes of them.
-    Table(Format, Mapping),
+    Table(Layout, Mapping),
 }
 
 impl Source {
@@ -93,7 +93,7 @@ impl Options {
 }
 
 /// What a load has done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The server, by its own words.
     pub target: String,
@@ -125,4 +125,6 @@ pub struct Report {
     pub spilled: bool,
     /// Why the load ended early, if it did.
     pub failure: Option<String>,
+    /// How long it took.
+    pub seconds: f64,
 }

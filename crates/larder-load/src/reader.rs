@@ -3,12 +3,13 @@
 use crate::error::{Error, Result};
 use crate::mapping::{Mapping, VALUE_BYTES_MAX};
 use crate::row::Row;
+use foldhash::HashMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
@@ -23,28 +24,66 @@ pub enum Format {
     Tsv,
 }
 
+/// Where the names of the columns of a table are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Columns {
+    /// In the first line.
+    #[default]
+    Header,
+    /// These are the names; the first line is a row.
+    Named(Vec<String>),
+    /// The names are 1, 2, ..; the first line is a row.
+    Numbered,
+}
+
+/// How rows are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The form of the file.
+    pub format: Format,
+    /// Between the values of CSV.
+    pub delimiter: u8,
+    /// Where the names of the columns of CSV and TSV are.
+    pub columns: Columns,
+}
+
+impl Layout {
+    /// The layout that a format has by default.
+    pub fn of(format: Format) -> Layout {
+        Layout { format, delimiter: b',', columns: Columns::Header }
+    }
+}
+
 /// What a line is.
 pub enum Line<'a> {
     /// A row.
     Row(&'a dyn Row),
-    /// Not a row, for this reason; the text of the line.
+    /// A malformed line: the reason, and the text of the line.
     Bad(String, Vec<u8>),
 }
 
 /// Reads all rows; `each` gets the number of a line, from 1, and what it is.
 ///
 /// # Errors
-/// The file cannot be read, has no line of names, or lacks a column of the mapping; or `each` fails.
+/// The file cannot be read, has no line of names, lacks a column of the mapping, or ends within a quote; or `each` fails.
 pub fn read(
     source: impl Read,
-    format: Format,
+    layout: &Layout,
     mapping: &Mapping,
     each: &mut dyn FnMut(u64, Line<'_>) -> Result<()>,
 ) -> Result<()> {
-    match format {
-        Format::Csv => table(&mut csv::ReaderBuilder::new(), source, b',', mapping, each),
+    let mut builder = csv::ReaderBuilder::new();
+    match layout.format {
+        Format::Csv => table(
+            builder.delimiter(layout.delimiter),
+            source,
+            layout.delimiter,
+            (&layout.columns, mapping),
+            each,
+        ),
         Format::Tsv => {
-            table(csv::ReaderBuilder::new().delimiter(b'\t').quoting(false), source, b'\t', mapping, each)
+            let builder = builder.delimiter(b'\t').quoting(false);
+            table(builder, source, b'\t', (&layout.columns, mapping), each)
         }
         Format::Ndjson => objects(std::io::BufReader::with_capacity(1 << 20, source), each),
     }
@@ -71,35 +110,35 @@ fn table(
     builder: &mut csv::ReaderBuilder,
     source: impl Read,
     delimiter: u8,
-    mapping: &Mapping,
+    (columns, mapping): (&Columns, &Mapping),
     each: &mut dyn FnMut(u64, Line<'_>) -> Result<()>,
 ) -> Result<()> {
-    let ends = Rc::new(RefCell::new(VecDeque::new()));
-    let tap = Tap { source, read: 0, ends: Rc::clone(&ends) };
-    let mut reader = builder.flexible(true).buffer_capacity(256 << 10).from_reader(tap);
-    let mut line = 1;
+    let seen = Rc::new(RefCell::new(Seen::default()));
+    let tap = Tap { source, seen: Rc::clone(&seen), end: END };
+    let has_header = *columns == Columns::Header;
+    let mut reader =
+        builder.has_headers(has_header).flexible(true).buffer_capacity(256 << 10).from_reader(tap);
     let broken = |error: &csv::Error| Error::File(format!("the input: {error}"));
-    let header = reader.byte_headers().map_err(|error| broken(&error))?;
-    let name = |bytes: &[u8]| {
-        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        String::from_utf8(text.to_vec())
-            .map_err(|_| Error::File("line 1: a name of a column is not UTF-8".to_owned()))
-    };
-    let names = header.iter().map(name).collect::<Result<Vec<String>>>()?;
+    let first = reader.byte_headers().map_err(|error| broken(&error))?;
+    if seen.borrow().ends_within(first) {
+        return Err(Error::File("line 1: the quote is not closed".to_owned()));
+    }
+    let names = names_of(columns, first)?;
     let index: HashMap<String, usize> =
         names.iter().cloned().enumerate().map(|(at, name)| (name, at)).collect();
-    if names.is_empty() {
-        return Err(Error::File("the input has no line of names".to_owned()));
-    }
-    if index.len() != names.len() {
-        return Err(Error::File("line 1: a column is there twice".to_owned()));
-    }
-    if let Some(missing) = mapping.columns().into_iter().find(|column| !index.contains_key(*column)) {
-        return Err(Error::File(format!("line 1: no column '{missing}' (there are: {})", names.join(", "))));
-    }
-    let mut record = csv::ByteRecord::new();
+    check_names(&names, &index, mapping, has_header)?;
+    let (mut record, mut line) = (csv::ByteRecord::new(), 1);
     while reader.read_byte_record(&mut record).map_err(|error| broken(&error))? {
-        line += lines_before(&mut ends.borrow_mut(), record.position().map_or(0, csv::Position::byte));
+        let begin = record.position().map_or(0, csv::Position::byte);
+        let mut seen = seen.borrow_mut();
+        line += lines_before(&mut seen.ends, begin);
+        if seen.ends_within(&record) {
+            return Err(Error::File(format!("line {line}: the quote is not closed")));
+        }
+        if seen.is_end(reader.position().byte()) {
+            break;
+        }
+        drop(seen);
         if record.len() == names.len() {
             each(line, Line::Row(&Record { names: &names, index: &index, values: &record }))?;
         } else {
@@ -111,21 +150,96 @@ fn table(
     Ok(())
 }
 
-/// Where lines end in what is read. (The parser's own count is taken before it passes over empty lines, and over the second
-/// byte of the ends of lines that have two.)
-struct Tap<R> {
-    source: R,
+/// The names of the columns; `first` is the first record.
+fn names_of(columns: &Columns, first: &csv::ByteRecord) -> Result<Vec<String>> {
+    let is_empty = first.is_empty() || first.get(0) == Some(END.trim_ascii());
+    let name = |bytes: &[u8]| {
+        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        String::from_utf8(text.to_vec())
+            .map_err(|_| Error::File("line 1: the name of a column is not UTF-8".to_owned()))
+    };
+    match columns {
+        Columns::Named(names) => Ok(names.clone()),
+        Columns::Numbered if is_empty => Err(Error::File("the input is empty".to_owned())),
+        Columns::Numbered => Ok((1..=first.len()).map(|number| number.to_string()).collect()),
+        Columns::Header if is_empty => {
+            Err(Error::File("the input has no line with the names of its columns".to_owned()))
+        }
+        Columns::Header => first.iter().map(name).collect(),
+    }
+}
+
+fn check_names(
+    names: &[String],
+    index: &HashMap<String, usize>,
+    mapping: &Mapping,
+    has_header: bool,
+) -> Result<()> {
+    let place = if has_header { "line 1: " } else { "" };
+    if index.len() != names.len() {
+        return Err(Error::File(format!("{place}two columns have the same name")));
+    }
+    match mapping.columns().into_iter().find(|column| !index.contains_key(*column)) {
+        Some(missing) => {
+            let all = names.join(", ");
+            Err(Error::File(format!("{place}no column '{missing}' (the columns are: {all})")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Bytes that are read after the input: a line of its own, unless the input ends within a quote. None of them can be a delimiter.
+const END: &[u8] = b"\n\0\x01\x02\x03\0\n";
+
+/// What was seen of the input.
+#[derive(Default)]
+struct Seen {
     read: u64,
     /// Positions of carriage returns and line feeds, and whether they are line feeds.
-    ends: Rc<RefCell<VecDeque<(u64, bool)>>>,
+    ends: VecDeque<(u64, bool)>,
+    /// How long the input is, once that is known.
+    total: Option<u64>,
+}
+
+impl Seen {
+    /// Whether a record that ends at this position is the mark after the input.
+    fn is_end(&self, position: u64) -> bool {
+        self.total.is_some_and(|total| position >= total + END.len() as u64)
+    }
+
+    /// Whether a record has the mark within its last value: its quote is not closed.
+    fn ends_within(&self, record: &csv::ByteRecord) -> bool {
+        let last = record.len().checked_sub(1).and_then(|at| record.get(at));
+        self.total.is_some() && last.is_some_and(|value| value.ends_with(END))
+    }
+}
+
+/// Notes where lines end in what is read, and adds the mark after it. (The parser's own count of lines is taken before it passes over empty
+/// lines, and over the second byte of the ends of lines that have two.)
+struct Tap<R> {
+    source: R,
+    seen: Rc<RefCell<Seen>>,
+    /// What is left of the mark.
+    end: &'static [u8],
 }
 
 impl<R: Read> Read for Tap<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        let n = self.source.read(to)?;
-        let ends = to[..n].iter().enumerate().filter(|(_, byte)| matches!(byte, b'\r' | b'\n'));
-        self.ends.borrow_mut().extend(ends.map(|(at, &byte)| (self.read + at as u64, byte == b'\n')));
-        self.read += n as u64;
+        let mut seen = self.seen.borrow_mut();
+        if seen.total.is_none() {
+            let n = self.source.read(to)?;
+            let read = seen.read;
+            let ends = memchr::memchr2_iter(b'\r', b'\n', &to[..n]);
+            seen.ends.extend(ends.map(|at| (read + at as u64, to[at] == b'\n')));
+            seen.read += n as u64;
+            if n > 0 || to.is_empty() {
+                return Ok(n);
+            }
+            seen.total = Some(seen.read);
+        }
+        let n = self.end.len().min(to.len());
+        to[..n].copy_from_slice(&self.end[..n]);
+        self.end = &self.end[n..];
         Ok(n)
     }
 }
@@ -214,10 +328,15 @@ mod tests {
 
     /// The rows of a text as `line:name=value,..`, and lines that are none as `line!`.
     fn rows(text: &[u8], format: Format, key: &str) -> Result<Vec<String>> {
+        rows_of(text, format, Columns::Header, key)
+    }
+
+    fn rows_of(text: &[u8], format: Format, columns: Columns, key: &str) -> Result<Vec<String>> {
         let draft = Draft { key: Some(key.to_owned()), kind: Some("hash".to_owned()), ..Draft::default() };
         let mapping = draft.finish()?;
         let mut all = Vec::new();
-        read(text, format, &mapping, &mut |number, line| {
+        let layout = Layout { columns, ..Layout::of(format) };
+        read(text, &layout, &mapping, &mut |number, line| {
             all.push(match line {
                 Line::Bad(..) => format!("{number}!"),
                 Line::Row(row) => {
@@ -241,6 +360,44 @@ mod tests {
         for bad in [&b""[..], b"a,a\n", b"a,b\n", b"\xFF,c\n"] {
             assert!(matches!(rows(bad, Format::Csv, "{c}"), Err(Error::File(_))));
         }
+    }
+
+    #[test]
+    fn tables_without_names() {
+        let text = b"1,x\n2,\"y\"\n3\n";
+        let numbered = rows_of(text, Format::Csv, Columns::Numbered, "{1}").unwrap();
+        assert_eq!(numbered, ["1:1=1,2=x", "2:1=2,2=y", "3!"]);
+        let names = || Columns::Named(vec!["id".to_owned(), "name".to_owned()]);
+        let named = rows_of(text, Format::Csv, names(), "{id}").unwrap();
+        assert_eq!(named, ["1:id=1,name=x", "2:id=2,name=y", "3!"]);
+        assert!(rows_of(b"", Format::Csv, names(), "{id}").unwrap().is_empty());
+        for (text, columns, key) in [
+            (&b""[..], Columns::Numbered, "{1}"),
+            (b"1,2\n", Columns::Numbered, "{3}"),
+            (b"1\n", names(), "{x}"),
+        ] {
+            assert!(matches!(rows_of(text, Format::Csv, columns, key), Err(Error::File(_))), "{key}");
+        }
+    }
+
+    #[test]
+    fn quotes_that_are_not_closed() {
+        for (text, line) in [
+            ("a,b\n1,\"x\n2,y\n", 2),
+            ("a,b\n1,x\n\n2,\"y", 4),
+            ("a,b\r\n1,x\r\n2,\"", 3),
+            ("a,\"b\n1,2\n", 1),
+            ("a,b\n1,\"x\"\"\n", 2),
+        ] {
+            let error = rows(text.as_bytes(), Format::Csv, "{a}").unwrap_err().to_string();
+            assert_eq!(error, format!("line {line}: the quote is not closed"), "{text}");
+        }
+        // Quotes within a value that none begins are like any character, and so are all those of TSV.
+        assert_eq!(rows(b"a,b\n1,x\"y\n", Format::Csv, "{a}").unwrap(), ["2:a=1,b=x\"y"]);
+        assert_eq!(rows(b"a\tb\n1\t\"x\n", Format::Tsv, "{a}").unwrap(), ["2:a=1,b=\"x"]);
+        // The mark of the end as a value is no end.
+        let text = [b"a,b\n1,2\n", END.trim_ascii(), b",3"].concat();
+        assert_eq!(rows(&text, Format::Csv, "{a}").unwrap().len(), 2);
     }
 
     #[test]

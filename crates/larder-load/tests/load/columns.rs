@@ -5,7 +5,7 @@ use fastrand::Rng;
 use larder_load::load::load;
 use larder_load::mapping::Draft;
 use larder_load::options::{Options, Source};
-use larder_load::reader::Format;
+use larder_load::reader::{Format, Layout};
 use larder_testkit::{Client, Kind, Server, Value, seed, temp_dir};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::properties::WriterProperties;
@@ -70,7 +70,8 @@ fn write_text(path: &Path, rows: &[Row], unit: i64) {
 
 fn options(path: &Path, is_text: bool, mapping: &str, port: u16) -> Options {
     let mapping = Draft::parse(mapping).unwrap().finish().unwrap();
-    let source = if is_text { Source::Table(Format::Ndjson, mapping) } else { Source::Parquet(mapping) };
+    let source =
+        if is_text { Source::Table(Layout::of(Format::Ndjson), mapping) } else { Source::Parquet(mapping) };
     options_for(path, source, port)
 }
 

@@ -4,7 +4,7 @@ use crate::support::options_for;
 use larder_load::load::load;
 use larder_load::mapping::Draft;
 use larder_load::options::{Report, Source};
-use larder_load::reader::Format;
+use larder_load::reader::{Format, Layout};
 use larder_testkit::temp_dir;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -84,7 +84,8 @@ impl Node {
         let mapping = "key = '{k}'\ntype = 'string'\nvalue = '{v}'";
         let mapping = Draft::parse(mapping).unwrap().finish().unwrap();
         let (port, seen) = self.start();
-        let report = load(&options_for(&path, Source::Table(Format::Csv, mapping), port)).unwrap();
+        let report =
+            load(&options_for(&path, Source::Table(Layout::of(Format::Csv), mapping), port)).unwrap();
         fs::remove_dir_all(&folder).unwrap();
         (report, seen.load(Ordering::Relaxed))
     }

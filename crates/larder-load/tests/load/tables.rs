@@ -6,9 +6,10 @@ use fastrand::Rng;
 use larder_load::load::load;
 use larder_load::mapping::Draft;
 use larder_load::options::{Options, Source};
-use larder_load::reader::Format;
+use larder_load::reader::{Format, Layout};
 use larder_testkit::{Client, Kind, Server, Value, seed, temp_dir};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -61,7 +62,7 @@ fn write_rows(path: &Path, format: Format, rows: &[Cells]) {
 
 fn options(path: &Path, format: Format, mapping: &str, port: u16) -> Options {
     let mapping = Draft::parse(mapping).unwrap().finish().unwrap();
-    options_for(path, Source::Table(format, mapping), port)
+    options_for(path, Source::Table(Layout::of(format), mapping), port)
 }
 
 /// What a row does by commands.
@@ -289,5 +290,39 @@ fn clusters_get_each_key_where_it_belongs() {
     assert_eq!((again.keys, again.skipped_batches), (report.keys, 0));
     let sizes = [a.ask("DBSIZE").int() as u64, b.ask("DBSIZE").int() as u64];
     assert!(sizes.iter().all(|&size| size > 0) && sizes.iter().sum::<u64>() == report.keys, "{sizes:?}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Compressed files, recognized by their first bytes, give the keys of the plain ones; of one that breaks off nothing is loaded.
+#[test]
+fn compressed_files() {
+    let folder = temp_dir();
+    let text: String = std::iter::once("id,a,b,n\n".to_owned())
+        .chain((0..5000).map(|id| format!("{id},x,y,{id}\n")))
+        .collect();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let mut zstd = Vec::with_capacity(zstd_safe::compress_bound(text.len()));
+    zstd_safe::compress(&mut zstd, text.as_bytes(), 3).unwrap();
+    let server = Server::larder(DEBUG);
+    let mut client = server.client();
+    let path = folder.join("rows");
+    let mut found = Vec::new();
+    for bytes in [text.as_bytes(), &gzip, &zstd] {
+        fs::write(&path, bytes).unwrap();
+        let report = load(&options(&path, Format::Csv, MAPPINGS[0], server.port())).unwrap();
+        complete(&report);
+        assert!(report.rows == 5000 && report.seconds > 0.0);
+        found.push(digests(&mut client, 0));
+        client.ask("FLUSHALL");
+    }
+    assert!(found[0].len() == 5000 && found.windows(2).all(|pair| pair[0] == pair[1]));
+    for bytes in [&gzip[..gzip.len() / 2], &zstd[..zstd.len() - 5]] {
+        fs::write(&path, bytes).unwrap();
+        let report = load(&options(&path, Format::Csv, MAPPINGS[0], server.port())).unwrap();
+        assert!(report.failure.is_some() && report.keys == 0, "{report:?}");
+    }
+    assert_eq!(client.ask("DBSIZE"), Value::Int(0));
     fs::remove_dir_all(&folder).unwrap();
 }

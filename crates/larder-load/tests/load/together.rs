@@ -5,7 +5,7 @@ use fastrand::Rng;
 use larder_load::load::load;
 use larder_load::mapping::Draft;
 use larder_load::options::{Options, Source};
-use larder_load::reader::Format;
+use larder_load::reader::{Format, Layout};
 use larder_testkit::{Client, Kind, Server, Value, seed, temp_dir};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -92,7 +92,7 @@ fn of_keys_that_come_twice_the_first_one_stays() {
     let mapping = Draft::parse("key = '{k}'\ntype = 'string'\nvalue = '{v}'").unwrap().finish().unwrap();
     for (replace, expected) in [(false, "0 1 4 7"), (true, "8 6 4 7")] {
         let server = Server::larder(DEBUG);
-        let source = Source::Table(Format::Csv, mapping.clone());
+        let source = Source::Table(Layout::of(Format::Csv), mapping.clone());
         let options = options_for(&path, source, server.port());
         let report = load(&Options { adjacent: true, replace, ..options }).unwrap();
         assert_eq!((report.failure, report.rejected), (None, if replace { 0 } else { 3 }));
