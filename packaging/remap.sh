@@ -1,8 +1,9 @@
 #!/bin/sh
 # Prints the RUSTFLAGS that keep the paths of this machine out of a program: those of the sources and of cargo's registry.
 #
-#   RUSTFLAGS="$(packaging/remap.sh)" cargo build --release
+#   RUSTFLAGS="$(packaging/remap.sh)" cargo build --release --target "$(rustc -vV | sed -n 's/^host: //p')" -p larder-server
 #
+# With --target the flags are for the program alone: build scripts, which find files by these paths, are built without them.
 # Two builds of one commit with the same compiler are then the same, whatever the folder and the home. A path with a space in it cannot be
 # given to RUSTFLAGS, so it stays as it is.
 set -eu

@@ -2,7 +2,6 @@
 //! outside of this folder.
 
 use super::Config;
-use super::load::load_fine;
 use super::table::{Effect, OPTIONS};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -69,7 +68,7 @@ fn the_sample_file_has_the_defaults() {
     // No value says that there is no primary.
     let text: String =
         lines.iter().filter(|line| !line.starts_with("replicaof ")).flat_map(|line| [line, "\n"]).collect();
-    load_fine(&config, &text);
+    config.load_text(&text);
     let defaults = Config::new(1);
     for opt in OPTIONS.iter() {
         assert_eq!(config.value(opt.name), defaults.value(opt.name), "{}", opt.name);

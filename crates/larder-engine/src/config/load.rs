@@ -168,6 +168,14 @@ impl Config {
         }
     }
 
+    /// Applies the lines of a text that sets options only.
+    #[cfg(test)]
+    pub(super) fn load_text(&self, text: &str) {
+        let text = ConfigText { source: Source::StandardInput, text: text.to_owned() };
+        let mut problem = |problem: FatalConfig<std::convert::Infallible>| panic!("{problem}");
+        self.load(&[text], &mut |_| Ok(Vec::new()), &mut |_, _| Ok(()), &mut problem);
+    }
+
     fn option_line(
         &self,
         index: usize,
@@ -257,12 +265,4 @@ impl<D> Loader<'_, D> {
 pub(super) fn words(line: &str) -> Option<Vec<String>> {
     let words = larder_resp::split_args(line.as_bytes())?;
     Some(words.into_iter().map(|word| String::from_utf8_lossy(&word).into_owned()).collect())
-}
-
-/// Loads a text that has no problems.
-#[cfg(test)]
-pub(crate) fn load_fine(config: &Config, text: &str) {
-    let text = ConfigText { source: Source::StandardInput, text: text.to_owned() };
-    let problems: Problems<'_, String> = &mut |problem| panic!("{problem}");
-    config.load(&[text], &mut |_| Ok(Vec::new()), &mut |_, _| Ok(()), problems);
 }

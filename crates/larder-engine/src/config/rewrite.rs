@@ -171,11 +171,10 @@ fn output_limit_lines(opt: &Opt, text: &str) -> Vec<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load::load_fine;
 
     fn loaded(text: &str) -> Config {
         let config = Config::new(2);
-        load_fine(&config, text);
+        config.load_text(text);
         config
     }
 

@@ -71,11 +71,12 @@ impl LocalWorker {
                     delivery.is_answered = true;
                     delivery.log_end = ends.file();
                 }
-                Mail::Message { clients, message, own } if clients.contains(&session.id()) => {
-                    if own == Some(session.id()) || session.hears(&message) {
-                        out.push(Message::first_byte(session.protocol()));
-                        out.extend_from_slice(message.body());
-                    }
+                Mail::Message { clients, message, own }
+                    if clients.contains(&session.id())
+                        && (own == Some(session.id()) || session.hears(&message)) =>
+                {
+                    out.push(Message::first_byte(session.protocol()));
+                    out.extend_from_slice(message.body());
                 }
                 Mail::Output { client, bytes } if client == session.id() => out.extend_from_slice(&bytes),
                 Mail::Invalidate { clients, what } if clients.contains(&session.id()) => {
