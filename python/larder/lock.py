@@ -76,7 +76,7 @@ class Lock:
         """Adds seconds to the time after which the lock is released by itself, or replaces it."""
         if self.timeout is None:
             raise LockError("a lock without a timeout cannot be extended")
-        words = [self._token("extended"), int(additional_time * 1000), int(replace_ttl)]
+        words: list[Word] = [self._token("extended"), int(additional_time * 1000), int(replace_ttl)]
         if not self._store.eval(EXTEND, 1, self.name, *words):
             raise LockError("the lock is not held any more")
         return True

@@ -207,7 +207,7 @@ class Reads:
         return self._read("HSTRLEN", name, key)
 
     def hrandfield(self, key: Word, count: int | None = None, withvalues: bool = False) -> Any:
-        words = [] if count is None else [count, *(["WITHVALUES"] if withvalues else [])]
+        words: list[Any] = [] if count is None else [count, *(["WITHVALUES"] if withvalues else [])]
         return self._read_as(pairs if withvalues else as_it_is, "HRANDFIELD", key, *words)
 
     # Lists.
@@ -305,7 +305,7 @@ class Reads:
         return self._read("ZLEXCOUNT", name, min, max)
 
     def zrandmember(self, key: Word, count: int | None = None, withscores: bool = False) -> Any:
-        words = [] if count is None else [count, *(["WITHSCORES"] if withscores else [])]
+        words: list[Any] = [] if count is None else [count, *(["WITHSCORES"] if withscores else [])]
         return self._read_as(pairs if withscores else as_it_is, "ZRANDMEMBER", key, *words)
 
     def zscan(self, name: Word, cursor: int = 0, match: Word | None = None, count: int | None = None) -> Any:

@@ -30,7 +30,7 @@ from .exceptions import ClosedError, ResponseError
 try:
     from redis._parsers.base import BaseParser
 except ImportError:  # redis-py before 5
-    from redis.connection import BaseParser  # type: ignore[no-redef]
+    from redis.connection import BaseParser  # type: ignore[no-redef,attr-defined]
 
 __all__ = ["Connection", "Redis", "client", "stores"]
 
@@ -180,7 +180,8 @@ class Connection(AbstractConnection):
             options.pop(of_sockets, None)
         for name in _ABOUT_DRIVER:
             options.setdefault(name, None)
-        super().__init__(socket_timeout=socket_timeout, parser_class=_Parser, command_packer=_Packer(), **options)
+        packer: Any = _Packer()
+        super().__init__(socket_timeout=socket_timeout, parser_class=_Parser, command_packer=packer, **options)
 
     def _configure_maintenance_notifications(self, *_given: Any, **_options: Any) -> None:
         # There is no server that could be moved.
