@@ -34,7 +34,6 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
 #[pymethods]
 impl Store {
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     #[pyo3(signature = (*, directory = None, persist = None, save_on_close = false, decode_responses = false, db = 0, options = None))]
     fn new(
         py: Python<'_>,

@@ -67,7 +67,7 @@ pub enum FatalConfig<D> {
     /// A line that cannot be understood.
     Line {
         /// Where the line is.
-        place: Place,
+        place: Box<Place>,
         /// The line, trimmed.
         line: String,
         /// What is wrong with it.
@@ -222,7 +222,7 @@ impl<D> Loader<'_, D> {
                 continue;
             }
             let at_line = |error| {
-                let place = Place { source: source.clone(), line: i + 1 };
+                let place = Box::new(Place { source: source.clone(), line: i + 1 });
                 FatalConfig::Line { place, line: line.to_owned(), error }
             };
             let Some(words) = words(line) else {
