@@ -79,9 +79,10 @@ pub use replica::{LinkStatus, Replica, Status, Wait};
 pub use reply::Reply;
 pub use reply::fields::Fields;
 pub use reply::raw::{Raw, Token};
+pub use store::Store;
+pub use store::connection::Connection;
 pub use store::keys::{Scan, Ttl};
 pub use store::options::Options;
-pub use store::{Connection, Store};
 
 /// The page for users: its code is compiled, and run where it needs no server.
 #[cfg(doctest)]

@@ -5,7 +5,8 @@
 //! does what time brings (expiry), another one runs scripts, which need a large stack, and a third tells of changes; the last two are started
 //! when they are needed first. A store with a directory has those that write its files ([`files`]). All end with the last handle.
 
-mod connection;
+mod client;
+pub mod connection;
 mod files;
 mod hashes;
 pub mod keys;
@@ -23,8 +24,7 @@ use crate::replica::events::{Events, Hub};
 use crate::reply::Reply;
 use crate::reply::fields::Fields;
 use crate::reply::raw::{Raw, error_of};
-pub use connection::Connection;
-use connection::Idle;
+use client::Idle;
 use files::{Files, Keeps};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names, Permit, spawn_background};
 use larder_persist::Persist;

@@ -121,14 +121,12 @@ fn below_dir(config: &Config, path: &str) -> PathBuf {
 fn log_file(config: &Config) -> Option<Problem> {
     let name = config.value("logfile");
     let path = below_dir(config, &name);
-    let error = match fs::OpenOptions::new().append(true).open(&path) {
-        _ if name.is_empty() => return None,
-        Ok(_) => return None,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            path.parent().map(fs::read_dir)?.err()?
-        }
-        Err(error) => error,
-    };
+    if name.is_empty() {
+        return None;
+    }
+    // A log that does not exist is created in its folder.
+    let looked_at = if path.exists() { path.as_path() } else { path.parent()? };
+    let error: std::io::Error = rustix::fs::access(looked_at, rustix::fs::Access::WRITE_OK).err()?.into();
     Some(Problem {
         what: format!("logfile {name}: {}", SystemError::text_of(&error)),
         advice: "Create its folder, and let the user of the server write there.".to_owned(),

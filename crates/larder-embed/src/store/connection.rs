@@ -5,14 +5,13 @@
 //! those that may run a script run on the store's thread for scripts, to which the worker and the session are lent.
 
 use super::Store;
+use super::client::{Client, Idle};
 use crate::error::{Error, Result};
 use crate::reply::Reply;
 use crate::reply::raw::Raw;
-use larder_engine::{LocalWorker, Permit, Ran, Session};
+use larder_engine::{Permit, Ran};
 use larder_resp::OwnedArgs;
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Between two looks at whether the store was closed.
@@ -47,45 +46,6 @@ enum Wait {
     Closed,
 }
 
-/// The engine's side of a connection.
-pub(super) struct Client {
-    worker: LocalWorker,
-    session: Session,
-    bell: Arc<Bell>,
-    permit: Permit,
-    /// Whether a command that may run a script is queued in the transaction.
-    queues_script: bool,
-}
-
-/// Rings when there is mail.
-#[derive(Default)]
-struct Bell {
-    has_rung: Mutex<bool>,
-    rings: Condvar,
-}
-
-/// A worker without a client.
-pub(super) struct Idle {
-    worker: LocalWorker,
-    bell: Arc<Bell>,
-}
-
-impl Bell {
-    fn ring(&self) {
-        *self.has_rung.lock() = true;
-        self.rings.notify_one();
-    }
-
-    /// Waits for mail; false if none comes in this time.
-    fn wait(&self, patience: Duration) -> bool {
-        let mut has_rung = self.has_rung.lock();
-        if !*has_rung {
-            self.rings.wait_for(&mut has_rung, patience);
-        }
-        std::mem::take(&mut has_rung)
-    }
-}
-
 impl Store {
     /// A connection to the store, in the database of this handle. It keeps the store open until it is dropped.
     ///
@@ -94,15 +54,8 @@ impl Store {
     pub fn connect(&self) -> Result<Connection> {
         let inner = &*self.inner;
         inner.check_open()?;
-        let Idle { mut worker, bell } = inner.idle.lock().pop().unwrap_or_else(|| {
-            let bell = Arc::new(Bell::default());
-            let rung = Arc::clone(&bell);
-            Idle { worker: inner.engine.local_worker(Box::new(move || rung.ring())), bell }
-        });
-        worker.begin();
-        let session = worker.open_connection();
-        let permit = Permit::Connection { files: inner.files.is_some() };
-        let client = Client { worker, session, bell, permit, queues_script: false };
+        let idle = inner.idle.lock().pop().unwrap_or_else(|| Idle::new(&inner.engine));
+        let client = Client::new(idle, Permit::Connection { files: inner.files.is_some() });
         let mut connection = Connection {
             store: self.clone(),
             client: Some(Box::new(client)),
@@ -276,29 +229,5 @@ impl Drop for Connection {
             drop(worker.mail());
             self.store.inner.idle.lock().push(Idle { worker, bell });
         }
-    }
-}
-
-impl Client {
-    /// Executes a command; returns what became of it, and up to where the log is to be kept, if it has added to the log.
-    pub(super) fn run(&mut self, args: &OwnedArgs, reply: &mut Vec<u8>) -> (Ran, Option<u64>) {
-        let before = self.worker.log_end();
-        let ran = self.worker.run_connected(&mut self.session, self.permit, args.as_args(), reply);
-        let end = self.worker.end();
-        (ran, (end > before).then_some(end))
-    }
-
-    fn may_run_script(&mut self, args: &OwnedArgs) -> bool {
-        let words = args.as_args();
-        let is = |name: &[u8]| words.iter().next().is_some_and(|word| word.eq_ignore_ascii_case(name));
-        if is(b"EXEC") || is(b"DISCARD") || is(b"RESET") {
-            return std::mem::take(&mut self.queues_script);
-        }
-        let may_run_script = self.worker.may_run_script(words);
-        if self.session.is_queueing() {
-            self.queues_script |= may_run_script;
-            return false;
-        }
-        may_run_script
     }
 }

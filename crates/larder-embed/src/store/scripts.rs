@@ -1,6 +1,6 @@
 //! The thread that runs scripts: Lua needs a larger stack than threads of a program have. One script runs at a time anyway.
 
-use super::connection::Client;
+use super::client::Client;
 use super::seats::Seat;
 use crate::error::{Error, Result};
 use larder_engine::{Engine, Permit, STACK_BYTES_MIN, spawn_background_with_stack};

@@ -47,7 +47,7 @@ fn databases_and_protocols_are_those_of_the_connection() {
     assert!(matches!(ask(&mut connection, "HGETALL h"), Reply::Array(_)));
     assert!(matches!(ask(&mut connection, "HELLO 3"), Reply::Map(_)));
     assert!(matches!(ask(&mut connection, "HGETALL h"), Reply::Map(_)));
-    // The next connection begins anew, with the worker of the closed one.
+    // The next connection has the worker of the closed one, and none of its state.
     drop(connection);
     let mut connection = store.connect().unwrap();
     assert!(matches!(ask(&mut connection, "HGETALL h"), Reply::Array(_)));
