@@ -144,7 +144,7 @@ impl Pause {
 
 /// Whether a replica sends the client to its primary with this command; with EXEC, for what is queued.
 pub(crate) fn is_for_primary(session: &Session, command: &Command, flags: u32) -> bool {
-    let queue = session.multi.as_ref().filter(|_| command.scope == Scope::Exec);
+    let queue = session.commands_of_exec().filter(|_| command.scope == Scope::Exec);
     let flags = queue.map_or(flags, |queue| queue.flags());
     flags & flags::WRITE != 0
         || flags & flags::READONLY != 0 && !session.shared.has(client_flags::READS_REPLICA)
@@ -156,6 +156,5 @@ pub(crate) fn may_write(scripts: &Scripts, session: &Session, command: &Command,
     const MAY: u32 = flags::WRITE | flags::MAY_REPLICATE;
     flags_of(scripts, command, args) & MAY != 0
         || command.scope == Scope::Exec
-            && session.multi.as_ref().is_some_and(|queue| queue.flags() & MAY != 0 && !queue.poisoned)
-            && session.watched.first().is_none_or(|watched| !watched.touched.is_set())
+            && session.commands_of_exec().is_some_and(|queue| queue.flags() & MAY != 0 && !queue.poisoned)
 }

@@ -500,6 +500,16 @@ impl Session {
         self.replays || self.in_batch || self.import.is_some() || self.replica.is_some() || self.debugs()
     }
 
+    /// Whether a watched key has changed: EXEC will execute nothing.
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.watched.first().is_some_and(|watched| watched.touched.is_set())
+    }
+
+    /// The queued commands, which EXEC stands for when it is admitted; `None` outside a transaction, and if EXEC will execute nothing.
+    pub(crate) fn commands_of_exec(&self) -> Option<&Queue> {
+        self.multi.as_deref().filter(|_| !self.is_doomed())
+    }
+
     /// Whether its next command waits for the end of a pause.
     pub fn waits_for_pause(&self) -> bool {
         self.waiter.is_none() && self.shared.has(client_flags::BLOCKED)

@@ -25,7 +25,7 @@ pub(crate) fn check(engine: &Engine, session: &Session, command: &Command, flags
         return Ok(());
     }
     // EXEC stands for what it runs.
-    let queued = session.multi.as_ref().filter(|_| command.name == "exec");
+    let queued = session.commands_of_exec().filter(|_| command.name == "exec");
     if flags & flags::WRITE != 0 || queued.is_some_and(|queue| queue.has_writes()) {
         check_writes(engine, session)?;
     } else if command.name == "ping" {

@@ -57,7 +57,7 @@ pub(crate) fn before_command(
 
 #[cold]
 fn needs_room(engine: &Engine, session: &Session, command: &Command, args: Args<'_>) -> bool {
-    match &session.multi {
+    match session.commands_of_exec() {
         Some(queue) if command.name == "exec" => queue.needs_room(),
         _ => flags_of(&engine.scripts, command, args) & flags::DENYOOM != 0,
     }

@@ -21,7 +21,7 @@ pub(crate) fn queues(session: &Session, found: Found) -> bool {
 /// how many there are.
 pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, flags: u32, databases: usize) {
     session.shared.last_command.store(found.id + 1, Relaxed);
-    let is_in_vain = session.watched.first().is_some_and(|watched| watched.touched.is_set());
+    let is_in_vain = session.is_doomed();
     let Some(queue) = &mut session.multi else { return };
     if queue.poisoned || is_in_vain {
         return;
