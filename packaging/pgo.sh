@@ -37,6 +37,7 @@ build() { cargo build --release --target "$target" --target-dir "$folder/$1" -p 
 
 # No path of this machine goes into the program.
 RUSTFLAGS="${RUSTFLAGS:-} $(packaging/remap.sh)"
+export CFLAGS="${CFLAGS:-} $(packaging/remap.sh c)"
 
 # Both builds are alike but for these flags: names of functions in a profile depend on the target and on how the code is divided into units.
 RUSTFLAGS="$RUSTFLAGS -Cprofile-generate=$folder/counts" build counting
