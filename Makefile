@@ -13,13 +13,19 @@ HOST_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-console console-pictures test-package unit tests-built unit-tests \
+.PHONY: help run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-console console-pictures test-package unit tests-built unit-tests \
   beside-tests built-as-shipped clients lint lint-code lint-documents lint-supply notices deny alerts release compose chart wheel wheels wheel-installed python-test \
   python-bench fmt pages bench charts book deb musl musl-ready pgo deps qemu fuzz histories
 
+# What each target does: the comments above them.
+help:
+	@awk '/^# /{text = text substr($$0, 2); next} /^[a-z][a-z-]*:/{split($$0, name, ":"); if (text) print name[1] ":" text} {text = ""}' Makefile
+
+# Builds and starts the server.
 run:
 	$(CARGO) run --release
 
+# The server and the loader, optimized, in target/release.
 build:
 	$(CARGO) build --release
 
@@ -85,13 +91,11 @@ $(VENV)/ready: tests/clients/requirements.txt tests/packaging/requirements.txt
 # The module for Python as a wheel, in target/wheels. Built as it is shipped.
 wheel: $(VENV)/python-ready
 	rm -f target/wheels/larder-*.whl
-	cp $(wildcard THIRD-PARTY*) python/larder/ 2>/dev/null || true
 	cd python && $(ALONE) $(CURDIR)/$(VENV)/bin/maturin build --quiet --release --interpreter $(CURDIR)/$(VENV)/bin/python --out $(CURDIR)/target/wheels
 
 # The same for old systems and for musl (Alpine), linked by zig, which pip installs.
 wheels: $(VENV)/python-ready
 	$(VENV)/bin/pip install -q ziglang
-	cp $(wildcard THIRD-PARTY*) python/larder/ 2>/dev/null || true
 	cd python && for pair in gnu:manylinux2014 musl:musllinux_1_2; do \
 	  PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(ALONE) maturin build --quiet --release --zig --compatibility $${pair#*:} \
 	    --target $(shell uname -m)-unknown-linux-$${pair%:*} --out $(CURDIR)/target/wheels || exit 1; done
