@@ -71,7 +71,6 @@ mod tests {
         assert!(asks(&["/usr/local/bin/redis-sentinel", "s.conf"]));
         assert!(!asks(&["valkey-server", "sentinel.conf"]));
         assert!(!asks(&["/opt/x-sentinel/larder-server"]));
-        assert!(!asks(&["--sentinel"]));
         assert!(!asks(&[]));
     }
 }

@@ -178,7 +178,8 @@ fn programs_have_the_names_of_both_images() {
         }
     }
     let output = Command::new(image.bin().join("redis-server")).arg("--version").output().unwrap();
-    assert!(text(&output.stdout).starts_with("Larder server v="), "{output:?}");
+    let version = text(&output.stdout);
+    assert!(version.starts_with("Larder ") && version.contains(" v=9.1.2 sha="), "{output:?}");
 }
 
 #[test]
