@@ -167,6 +167,11 @@ impl Replica {
         self.phase() == Phase::Online
     }
 
+    /// Whether `INFO` shows it as online: it is sent the stream, or has been sent its snapshot and may be loading it.
+    pub(crate) fn is_shown_online(&self) -> bool {
+        matches!(self.phase(), Phase::Loaded | Phase::Online)
+    }
+
     /// Where in the stream it is; `None` before it is known.
     pub fn cursor(&self) -> Option<Arc<Cursor>> {
         self.cursor.lock().clone()

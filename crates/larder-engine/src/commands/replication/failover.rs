@@ -54,7 +54,7 @@ pub(super) fn failover(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             .find(|replica| replica.address().eq_ignore_ascii_case(host) && replica.info.port == *port);
         match replica {
             None => return Err(CommandError::Fixed("ERR FAILOVER target HOST and PORT is not a replica.")),
-            Some(replica) if !replica.is_online() => {
+            Some(replica) if !replica.is_shown_online() => {
                 return Err(CommandError::Fixed("ERR FAILOVER target replica is not online."));
             }
             Some(_) => {}
