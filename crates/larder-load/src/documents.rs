@@ -16,7 +16,7 @@ const MADE: &str = "Made from the table of options by: make pages";
 
 /// The text of the manual page before the options, and after them.
 const BEFORE: &str = r#".SH NAME
-larder-load \- loads keys into a server of the Redis protocol
+larder-load \- loads data into a server that speaks the Redis protocol
 .SH SYNOPSIS
 .B larder-load
 .BR \-\-csv | \-\-tsv | \-\-ndjson | \-\-parquet
@@ -38,14 +38,14 @@ larder-load \- loads keys into a server of the Redis protocol
 .RI [ OPTION ...]
 .SH DESCRIPTION
 .B larder-load
-makes keys of tables, commands, RDB files, append-only files and other servers, packs each of them itself, and sends it as one
+loads keys from tables, files of commands, RDB files, append-only files or another server. It builds each value itself and sends it with one
 .B RESTORE
-(strings as
+command (strings with
 .BR SET ).
-It loads Larder, Redis from 6.2 on, and Valkey, standalone or as a cluster.
+The target is Larder, Valkey, or Redis 6.2 or later, standalone or a cluster.
 .PP
-Files other than tables of text are read to their ends before anything is sent: one that is damaged or breaks off is an error with its offset
-or its row, and nothing is loaded.
+Files other than text tables are read to the end before anything is sent. If such a file is damaged or truncated, the error names the offset
+or the row, and nothing is loaded.
 "#;
 
 const AFTER: &str = r#".SH ENVIRONMENT
@@ -58,7 +58,7 @@ The password for the server of
 .BR \-\-from ,
 if its address has none.
 .SH EXIT STATUS
-0 when all was loaded, 1 when the load broke off or something was not loaded, 2 when the command line is wrong.
+0 if everything was loaded, 1 if the load failed or something was rejected, 2 if the command line is wrong.
 .SH SEE ALSO
 .BR larder-server (1)
 "#;
@@ -90,7 +90,7 @@ fn roff(text: &str) -> String {
 
 /// Whether the value is a name of a file.
 fn takes_file(entry: &Entry) -> bool {
-    matches!(entry.value, "FILE" | "FOLDER" | "PATH")
+    matches!(entry.value, "FILE" | "DIRECTORY" | "PATH")
 }
 
 fn bash() -> String {

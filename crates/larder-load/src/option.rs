@@ -22,11 +22,11 @@ impl Section {
     pub fn title(self) -> &'static str {
         match self {
             Section::Input => {
-                "Input (one of them; - is the standard input, but for --parquet; gzip and Zstandard are decompressed)"
+                "Input (exactly one; - is standard input, except for --parquet; gzip and Zstandard files are decompressed)"
             }
-            Section::Mapping => "Mapping (of the rows of --csv, --tsv, --ndjson and --parquet)",
+            Section::Mapping => "Mapping (for rows of --csv, --tsv, --ndjson and --parquet)",
             Section::Target => "Target",
-            Section::How => "How",
+            Section::How => "Behavior",
         }
     }
 }
@@ -38,7 +38,7 @@ pub struct Entry {
     pub section: Section,
     /// Its name without dashes.
     pub name: &'static str,
-    /// What its value is called; empty if it has none. `FILE`, `PATH` and `FOLDER` are completed.
+    /// What its value is called; empty if it has none. `FILE`, `PATH` and `DIRECTORY` are completed.
     pub value: &'static str,
     /// What it says.
     pub text: &'static str,
@@ -53,49 +53,49 @@ use Section::{How, Input, Mapping, Target};
 /// All options.
 #[rustfmt::skip]
 pub const OPTIONS: &[Entry] = &[
-    entry(Input, "csv", "FILE", "comma-separated values, the first line names the columns"),
-    entry(Input, "tsv", "FILE", "the same with tabs, without quotes"),
-    entry(Input, "ndjson", "FILE", "a JSON object a line"),
-    entry(Input, "parquet", "FILE", "a Parquet file, if the program is built with the feature of that name"),
+    entry(Input, "csv", "FILE", "comma-separated values; the first line names the columns"),
+    entry(Input, "tsv", "FILE", "tab-separated values without quotes; the first line names the columns"),
+    entry(Input, "ndjson", "FILE", "one JSON object per line"),
+    entry(Input, "parquet", "FILE", "a Parquet file (only if built with the feature parquet)"),
     entry(Input, "resp", "FILE", "commands, as for redis-cli --pipe"),
     entry(Input, "rdb", "FILE", "an RDB file"),
-    entry(Input, "aof", "PATH", "an append-only file: its folder, its manifest, or a single file"),
-    entry(Input, "from", "ADDRESS", "another server: redis://[user:password@]host[:port][/db]; rediss:// is by TLS"),
-    entry(Mapping, "delimiter", "CHARACTER", "between the values of --csv, instead of a comma; \\t is a tab"),
-    entry(Mapping, "no-header", "", "the first line of --csv or --tsv is a row; columns are 1, 2, .."),
-    entry(Mapping, "columns", "A,B,..", "the same, and these are the names of the columns"),
-    entry(Mapping, "key", "TEMPLATE", "the key of a row, as 'user:{id}'"),
-    entry(Mapping, "hash", "", "the row as fields of a hash"),
-    entry(Mapping, "string", "TEMPLATE", "a string, as '{name}'"),
-    entry(Mapping, "list", "TEMPLATE", "an element of a list"),
-    entry(Mapping, "set", "TEMPLATE", "a member of a set"),
-    entry(Mapping, "zset", "TEMPLATE", "a member of a sorted set"),
-    entry(Mapping, "score", "COLUMN", "where its score is"),
-    entry(Mapping, "stream", "", "an entry of a stream"),
-    entry(Mapping, "id", "COLUMN", "where its ID is"),
-    entry(Mapping, "fields", "A,B,..", "only these columns are fields of the hash or the entry"),
-    entry(Mapping, "expire", "SECONDS", "keys expire so long after the load"),
-    entry(Mapping, "expire-at", "COLUMN", "or at the time in this column (Unix seconds)"),
-    entry(Mapping, "mapping", "FILE", "all of that as TOML; options add to it, or replace what it says"),
-    entry(Target, "host", "NAME", "default 127.0.0.1"),
-    entry(Target, "port", "N", "default 6379"),
-    entry(Target, "user", "NAME", "the password is read from the environment: LARDER_LOAD_PASSWORD"),
-    entry(Target, "tls", "", "by TLS; the certificate of the server must name the host"),
-    entry(Target, "cacert", "FILE", "the authorities that are trusted, for --tls and for --from rediss://"),
-    entry(Target, "cert", "FILE", "the certificate that is shown to servers that ask for one"),
-    entry(Target, "cert-key", "FILE", "its key; a password is read from LARDER_LOAD_CERT_KEY_PASSWORD"),
-    entry(Target, "db", "N", "the database, default 0; of an RDB file the only one that is loaded, default all"),
-    entry(Target, "workers", "N", "threads, each with a connection (default: as many as processors, at least 2)"),
-    entry(Target, "replace", "", "keys that exist are replaced; without it they stay, and are rejects"),
-    entry(How, "memory", "MB", "for keys that are not complete yet, default 256; what is more goes to disk"),
-    entry(How, "spill", "FOLDER", "where to, default: the folder for temporary files"),
-    entry(How, "adjacent", "", "the rows or commands of a key follow each other: nothing is kept"),
-    entry(How, "rejects", "FILE", "gets what was not loaded: line, row or offset, reason, text"),
-    entry(How, "state", "FILE", "notes what is loaded; the same command again goes on from there"),
-    entry(How, "dry-run", "", "sends nothing, and says what it would have made"),
-    entry(How, "quiet", "", "no progress"),
-    entry(How, "help", "", "prints a summary"),
-    entry(How, "version", "", "prints the version"),
+    entry(Input, "aof", "PATH", "an append-only file: its directory, its manifest, or a single file"),
+    entry(Input, "from", "ADDRESS", "another server: redis://[user:password@]host[:port][/db], or rediss:// for TLS"),
+    entry(Mapping, "delimiter", "CHARACTER", "separator of --csv values, instead of a comma; \\t is a tab"),
+    entry(Mapping, "no-header", "", "the first line of --csv or --tsv is a row; columns are named 1, 2, .."),
+    entry(Mapping, "columns", "A,B,..", "the first line of --csv or --tsv is a row; columns have these names"),
+    entry(Mapping, "key", "TEMPLATE", "key of each row, such as 'user:{id}'"),
+    entry(Mapping, "hash", "", "each row becomes a hash, with columns as fields"),
+    entry(Mapping, "string", "TEMPLATE", "each row becomes a string, such as '{name}'"),
+    entry(Mapping, "list", "TEMPLATE", "each row becomes an element of a list"),
+    entry(Mapping, "set", "TEMPLATE", "each row becomes a member of a set"),
+    entry(Mapping, "zset", "TEMPLATE", "each row becomes a member of a sorted set"),
+    entry(Mapping, "score", "COLUMN", "column with the score of the member"),
+    entry(Mapping, "stream", "", "each row becomes an entry of a stream, with columns as fields"),
+    entry(Mapping, "id", "COLUMN", "column with the ID of the entry"),
+    entry(Mapping, "fields", "A,B,..", "use only these columns as fields of the hash or entry"),
+    entry(Mapping, "expire", "SECONDS", "time to live of the keys, from the time of the load"),
+    entry(Mapping, "expire-at", "COLUMN", "column with the expiry time of the key, in Unix seconds"),
+    entry(Mapping, "mapping", "FILE", "TOML file with these settings; options on the command line override it"),
+    entry(Target, "host", "NAME", "host of the target (default: 127.0.0.1)"),
+    entry(Target, "port", "N", "port of the target (default: 6379)"),
+    entry(Target, "user", "NAME", "user of the target; the password is read from LARDER_LOAD_PASSWORD"),
+    entry(Target, "tls", "", "connect with TLS; the server's certificate must name the host"),
+    entry(Target, "cacert", "FILE", "trusted authorities (PEM), for --tls and for --from rediss://"),
+    entry(Target, "cert", "FILE", "client certificate (PEM)"),
+    entry(Target, "cert-key", "FILE", "private key of --cert; its password is read from LARDER_LOAD_CERT_KEY_PASSWORD"),
+    entry(Target, "db", "N", "target database (default: 0); with --rdb, load only this database (default: all)"),
+    entry(Target, "workers", "N", "number of threads, each with a connection (default: number of cores, at least 2)"),
+    entry(Target, "replace", "", "replace existing keys; without it, they are rejected"),
+    entry(How, "memory", "MB", "memory for incomplete keys (default: 256); beyond it, they go to temporary files"),
+    entry(How, "spill", "DIRECTORY", "directory for these temporary files (default: that of the system)"),
+    entry(How, "adjacent", "", "send a key as soon as the next begins, for input that is grouped by key"),
+    entry(How, "rejects", "FILE", "write what was not loaded: line, row or offset, reason, text"),
+    entry(How, "state", "FILE", "record what is loaded; the same command resumes an interrupted load"),
+    entry(How, "dry-run", "", "build all keys and report their size, but send nothing"),
+    entry(How, "quiet", "", "show no progress"),
+    entry(How, "help", "", "print a summary"),
+    entry(How, "version", "", "print the version"),
 ];
 
 /// The option of a name.
@@ -105,8 +105,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 /// What `--help` prints.
 pub fn summary() -> String {
-    let mut text = "usage: larder-load [OPTION...]\n\
-        Loads keys into a server of the Redis protocol: they are packed here and sent as payloads.\n"
+    let mut text = "Usage: larder-load [OPTION...]\n\
+        Loads data into a server that speaks the Redis protocol. Each value is built here and sent as one command.\n"
         .to_owned();
     for section in Section::ALL {
         text += &format!("\n{}:\n", section.title());

@@ -27,7 +27,7 @@ const GROUPS: [Group; 6] = [
     (
         "Persistence",
         &[
-            ("dir", "FOLDER"),
+            ("dir", "DIRECTORY"),
             ("appendonly", "yes|no"),
             ("appendfsync", "POLICY"),
             ("save", "SECONDS CHANGES"),

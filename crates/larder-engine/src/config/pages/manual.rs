@@ -38,22 +38,22 @@ larder-server \\- in-memory data store that speaks the Redis protocol
 .B \\-\\-sentinel
 .SH DESCRIPTION
 .B larder-server
-keeps strings, lists, hashes, sets, sorted sets and streams in memory and serves them over TCP, TLS and unix sockets. Clients,
+keeps strings, lists, hashes, sets, sorted sets and streams in memory and serves them over TCP, TLS and Unix sockets. Clients,
 configuration files, data files and replicas of Redis and Valkey work with it.
 .PP
 Without a
 .I FILE
-it starts with its defaults, which are those of Valkey: port 6379 on all addresses, and as long as the default user has no password,
-clients of this machine only.
+the server starts with its defaults, which are those of Valkey. It listens on port 6379 on all addresses. While the default user has no
+password, it accepts only connections from this machine.
 .SH OPTIONS
 Every option of
 .BR larder.conf (5)
-may be given as
+can be set with
 .BI \\-\\- OPTION\\ VALUE\\fR,
-and overrides the file.
+which overrides the file.
 .TP
 .B \\-
-reads more of the configuration from standard input; it overrides the file, and options override it.
+reads more lines of configuration from standard input. They override the file, and options on the command line override them.
 .TP
 .BR \\-v ,\\  \\-\\-version
 prints the version.
@@ -62,21 +62,21 @@ prints the version.
 prints a summary.
 .TP
 .BI \\-\\-check\\-config\\  FILE
-reports every problem of a configuration file and of the options after it, each with what to do, and starts nothing. Exits with 1 if
-there is one.
+reports every problem in a configuration file and in the options after it, each with advice, and does not start the server. Exits with 1 if
+there is a problem.
 .TP
 .B \\-\\-check\\-system
-looks for settings of the system that slow the server down or end it. Exits with 1 if there is one.
+looks for system settings that can slow the server down or terminate it. Exits with 1 if it finds one.
 .TP
 .BI \\-\\-test\\-memory\\  MEGABYTES
-writes patterns into this much memory and reads them back. Exits with 1 if they have changed.
+writes patterns to this much memory and reads them back. Exits with 1 if any have changed.
 .TP
 .B \\-\\-health
-asks the server on this machine, or the one of
-.IR FILE ,
-whether it is alive. Exits with 1 if it is not; with
+asks the server on this machine, or the one that
+.I FILE
+configures, whether it is alive. Exits with 1 if it is not. With
 .BR \\-\\-ready ,
-also while it does not serve commands.
+also exits with 1 while it does not serve commands.
 .B larder-server \\-\\-health \\-\\-help
 lists the options.
 .TP
@@ -92,38 +92,38 @@ const SERVER_END: &str = "\
 .SH SIGNALS
 .TP
 .BR SIGTERM ,\\  SIGINT
-end the server as
+shut the server down as
 .B SHUTDOWN
-does, in the way that
+does. The options
 .B shutdown-on-sigterm
 and
 .B shutdown-on-sigint
-say. A second SIGINT ends it without saving.
+set how. A second SIGINT makes the server exit without saving.
 .SH EXIT STATUS
-0 after a shutdown, 1 when the server could not start, another when it crashed or a signal ended it.
+0 after a shutdown, 1 if the server could not start, another value if it crashed or a signal terminated it.
 .SH ENVIRONMENT
 .TP
 .B NOTIFY_SOCKET
-the socket of systemd that is told when the server is ready, with
+socket of systemd, which the server notifies when it is ready, with
 .B supervised systemd
 or
 .BR auto .
 .TP
 .B LARDER_PROTECTED_MODE
-the default of
+default of
 .BR protected-mode :
-yes, or no in images that are to behave as those of Valkey and Redis.
+yes, or no in container images that replace those of Valkey and Redis.
 .TP
 .BR LARDERCLI_AUTH ,\\  VALKEYCLI_AUTH ,\\  REDISCLI_AUTH
-the password for
+password for
 .BR \\-\\-health .
 .SH FILES
 .TP
 .I /etc/larder/larder.conf
-the configuration of the packaged service.
+configuration of the packaged service.
 .TP
 .I /var/lib/larder
-its data:
+data of the packaged service:
 .I dump.rdb
 and
 .IR appendonlydir .
@@ -143,15 +143,15 @@ const FILE_NAME: &str = "\
 .SH NAME
 larder.conf \\- configuration of larder-server
 .SH DESCRIPTION
-A line is the name of an option and its value, in quotes if it has spaces. Lines that begin with # are comments. Bytes may be written
-as 1k (1000), 1kb (1024), 1m, 1mb, 1g, 1gb. Lines of another file are taken in by
-.BI include\\  path\\fR;
-the last of several lines for an option counts. A line that cannot be understood stops the start, and is shown.
+Each line holds the name of an option and its value, in quotes if the value contains spaces. Lines that begin with # are comments. Byte
+values can have units: 1k (1000 bytes), 1kb (1024), 1m, 1mb, 1g, 1gb. To include the lines of another file, write
+.BI include\\  path\\fR.
+If an option appears several times, the last line counts. If a line is invalid, the server shows it and does not start.
 .PP
 .B CONFIG SET
 changes most options of a running server, and
 .B CONFIG REWRITE
-writes them into the file. Those marked [start] are read at the start only.
+writes them to the file. Options marked [start] can only be set at startup.
 ";
 
 /// The manual page of the program, section 1.

@@ -18,14 +18,13 @@ use std::fmt::Write;
 const PAGE_HEAD: &str = "\
 # Options
 
-This page lists all options. [larder.conf](larder.conf) contains them with their defaults;
-[Configuration](configuration.md) explains how to set them.
+This page lists all options. [larder.conf](larder.conf) contains them with their defaults and allowed
+values; [Configuration](configuration.md) explains how to set them.
 
 - *start*: the option can only be set at startup.
-- Other names of an option follow its name.
-- The last column names the test of the option, below `crates/larder-server/tests`. A test compares
-  types, ranges and error texts of all options with Valkey
-  (`crates/larder-server/tests/config_differential.rs`).
+- Alternative names of an option follow its name.
+- The last column names the test of the option, below `crates/larder-server/tests`. Another test,
+  `config_differential.rs`, compares types, ranges and error texts of all options with Valkey.
 - Options that Larder accepts without effect, and those that it refuses, are at the end.
 ";
 
@@ -42,8 +41,8 @@ These options tune mechanisms that Larder does not have, so no value changes wha
 const IGNORED_HEAD: &str = "
 ## Accepted with a warning
 
-These options change how Valkey works inside, but no reply. The server accepts them and logs that
-they have no effect.
+These options change how Valkey works internally, but not what clients see. The server accepts them
+and logs that they have no effect.
 
 | reason | options |
 |---|---|
@@ -52,8 +51,8 @@ they have no effect.
 const ABSENT_HEAD: &str = "
 ## Refused
 
-These options request features that Larder does not have. Only their defaults are accepted.
-`loadmodule` and `--sentinel` are refused too.
+These options request features that Larder does not have. Only their defaults are accepted. Lines
+with `loadmodule` or `sentinel` are refused too.
 
 | feature | options |
 |---|---|

@@ -24,7 +24,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .immutable()
         .does("File with the node's view of the cluster, written by the server.", NODES),
     one_of("cluster-config-save-behavior", &[("sync", 0), ("best-effort", 1)], "sync").does(
-        "Whether the server exits if that file cannot be written (`sync`) or continues (`best-effort`).",
+        "Whether the server exits (`sync`) or continues (`best-effort`) if it cannot write `cluster-config-file`.",
         NODES,
     ),
     int("cluster-databases", 1, INT_MAX, "1")

@@ -33,7 +33,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .hot_bool(|h| &h.lazyfree_lazy_eviction)
         .does("Frees large evicted values in the background.", "options/data.rs"),
     yes_no("lazyfree-lazy-expire", "yes").hot_bool(|h| &h.lazyfree_lazy_expire).does(
-        "Frees large expired values in the background; the log deletes them with `UNLINK` instead of `DEL`.",
+        "Frees large expired values in the background; the log contains `UNLINK` instead of `DEL` for them.",
         "options/main.rs",
     ),
     yes_no("lazyfree-lazy-server-del", "yes")

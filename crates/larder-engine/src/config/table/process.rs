@@ -51,7 +51,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     one_of("syslog-facility", FACILITIES, "local0").immutable().does("Syslog facility.", "options/main.rs"),
     yes_no("always-show-logo", "no")
         .immutable()
-        .does("Prints the logo even if the output is no terminal.", "options/main.rs"),
+        .does("Prints the logo even if the output is not a terminal.", "options/main.rs"),
     yes_no("set-proc-title", "yes")
         .immutable()
         .does("Shows address and mode in the process title.", "options/main.rs"),
@@ -76,8 +76,10 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("Maximum seconds that a primary waits for its replicas at shutdown.", "replication/roles.rs"),
     one_of("oom-score-adj", OomScoreAdj::NAMES, "no")
         .does("Adjusts the process's OOM score.", "options/main.rs"),
-    special("oom-score-adj-values", Special::OomScores, "0 200 800")
-        .does("OOM scores for primary, replica and background child; the first applies.", "options/main.rs"),
+    special("oom-score-adj-values", Special::OomScores, "0 200 800").does(
+        "OOM scores of a primary, a replica and a child process; Larder uses the first.",
+        "options/main.rs",
+    ),
     yes_no("disable-thp", "yes")
         .immutable()
         .does("Disables transparent huge pages for the process.", "options/process.rs"),

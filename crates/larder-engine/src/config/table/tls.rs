@@ -44,7 +44,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     ),
     text("tls-client-key-file", "")
         .volatile()
-        .does("File with the private key of that certificate.", "tls/replication.rs"),
+        .does("File with the private key of `tls-client-cert-file`.", "tls/replication.rs"),
     text("tls-client-key-file-pass", "")
         .sensitive()
         .does("Password of an encrypted key file.", "tls/replication.rs"),
