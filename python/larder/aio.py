@@ -27,7 +27,7 @@ from .exceptions import ClosedError, ReadOnlyError
 from .fields import Fields
 from .geo import Geo
 from .pipeline import Pipeline
-from .reads import Word
+from .reads import Word, as_it_is
 from .scripts import Scripts
 from .streams import Streams
 from .waiting import Waiting
@@ -127,7 +127,7 @@ class Store(Basics, Fields, Geo, Scripts, Streams, Waiting):
         return make(await self._on_thread(self.store._connected, *words))
 
     async def execute_command(self, *words: Word) -> Any:
-        return await self._write_as(lambda reply: reply, *words)
+        return await self._write_as(as_it_is, *words)
 
     async def publish(self, channel: Word, message: Word) -> int:
         return self.store.publish(channel, message)
@@ -208,7 +208,7 @@ class Replica(client.Replica):
         try:
             return await asyncio.get_running_loop().run_in_executor(None, self._execute, *words)
         except ReadOnlyError:
-            return await self._write_as(lambda reply: reply, *words)
+            return await self._write_as(as_it_is, *words)
 
     def events(self, patterns: Iterable[Word] = (), capacity: int = 10_000) -> Events:  # type: ignore[override]
         return Events(super().events(patterns, capacity))

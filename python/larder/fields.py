@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from .reads import Reads, Word
+from .reads import Reads, Word, as_it_is
 from .writes import Writes, flags, flat, milliseconds, seconds, unix, unix_ms
 
 
@@ -14,7 +14,7 @@ class Fields(Reads, Writes):
     """Each replies with a list that has a number for each field; -2 for a field that does not exist."""
 
     def _of_fields(self, command: str, name: Word, *words: Any, fields: tuple[Word, ...]) -> Any:
-        return self._write_as(lambda reply: reply, command, name, *words, "FIELDS", len(fields), *fields)
+        return self._write_as(as_it_is, command, name, *words, "FIELDS", len(fields), *fields)
 
     def hexpire(
         self, name: Word, seconds_: int | timedelta, *fields: Word, nx: bool = False, xx: bool = False, gt: bool = False, lt: bool = False
@@ -67,7 +67,7 @@ class Fields(Reads, Writes):
     ) -> Any:
         """Sets fields with an expiry; 1 if they were set."""
         words = [*_expiry(ex, px), *flags(KEEPTTL=keepttl), "FIELDS", len(mapping), *flat(mapping)]
-        return self._write_as(lambda reply: reply, "HSETEX", name, *words)
+        return self._write_as(as_it_is, "HSETEX", name, *words)
 
 
 def _expiry(ex: int | timedelta | None, px: int | timedelta | None) -> list[Any]:

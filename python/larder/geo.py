@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .reads import Reads, Word, wanted
+from .reads import Reads, Word, as_it_is, wanted
 from .writes import Writes, flags
 
 
@@ -20,7 +20,7 @@ def positions(reply: Any) -> list[tuple[float, float] | None]:
 class Geo(Reads, Writes):
     def geoadd(self, name: Word, values: Sequence[Any], nx: bool = False, xx: bool = False, ch: bool = False) -> Any:
         """Adds places: longitude, latitude, name, longitude.."""
-        return self._write_as(lambda reply: reply, "GEOADD", name, *flags(NX=nx, XX=xx, CH=ch), *values)
+        return self._write_as(as_it_is, "GEOADD", name, *flags(NX=nx, XX=xx, CH=ch), *values)
 
     def geodist(self, name: Word, place1: Word, place2: Word, unit: str | None = None) -> Any:
         return self._read_as(distance, "GEODIST", name, place1, place2, *([] if unit is None else [unit]))
@@ -74,7 +74,7 @@ class Geo(Reads, Writes):
         storedist: bool = False,
     ) -> Any:
         words = _area(member, longitude, latitude, unit, radius, width, height, sort, count, any)
-        return self._write_as(lambda reply: reply, "GEOSEARCHSTORE", dest, name, *words, *flags(STOREDIST=storedist))
+        return self._write_as(as_it_is, "GEOSEARCHSTORE", dest, name, *words, *flags(STOREDIST=storedist))
 
 
 def _area(

@@ -10,7 +10,7 @@ from .basics import Basics
 from .exceptions import ExecAbortError, ResponseError, WatchError
 from .fields import Fields
 from .geo import Geo
-from .reads import Word
+from .reads import Word, as_it_is
 from .scripts import Scripts
 from .streams import Streams
 
@@ -43,7 +43,7 @@ class Pipeline(Basics, Fields, Geo, Scripts, Streams):
     _wait_as = _read_as
 
     def execute_command(self, *words: Word) -> Any:
-        return self._read_as(lambda reply: reply, *words)
+        return self._read_as(as_it_is, *words)
 
     def _ask(self, *words: Word) -> Any:
         connection = self._connection

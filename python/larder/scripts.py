@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from .exceptions import NoScriptError
-from .reads import Reads, Word
+from .reads import Reads, Word, as_it_is
 from .writes import Writes, is_ok
 
 
 class Scripts(Reads, Writes):
     def eval(self, script: str, numkeys: int, *keys_and_args: Word) -> Any:
-        return self._write_as(lambda reply: reply, "EVAL", script, numkeys, *keys_and_args)
+        return self._write_as(as_it_is, "EVAL", script, numkeys, *keys_and_args)
 
     def evalsha(self, sha: str, numkeys: int, *keys_and_args: Word) -> Any:
-        return self._write_as(lambda reply: reply, "EVALSHA", sha, numkeys, *keys_and_args)
+        return self._write_as(as_it_is, "EVALSHA", sha, numkeys, *keys_and_args)
 
     def fcall(self, function: str, numkeys: int, *keys_and_args: Word) -> Any:
-        return self._write_as(lambda reply: reply, "FCALL", function, numkeys, *keys_and_args)
+        return self._write_as(as_it_is, "FCALL", function, numkeys, *keys_and_args)
 
     def function_load(self, code: str, replace: bool = False) -> Any:
-        return self._write_as(lambda reply: reply, "FUNCTION", "LOAD", *(["REPLACE"] if replace else []), code)
+        return self._write_as(as_it_is, "FUNCTION", "LOAD", *(["REPLACE"] if replace else []), code)
 
     def script_load(self, script: str) -> Any:
         return self._read_as(lambda sha: sha.decode() if isinstance(sha, bytes) else sha, "SCRIPT", "LOAD", script)

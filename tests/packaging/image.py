@@ -8,7 +8,6 @@ Debian that mmdebstrap makes. No engine is needed: buildah builds, and chroot ru
 well. Needs root. Prints a line for each scenario; the exit code is 1 when one fails.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -19,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from run import PATIENCE_S, ROOT, TARGET, answers, ask, ended, free_port, report, run, until
+from run import PATIENCE_S, ROOT, TARGET, answers, arguments, ask, ended, free_port, report, run, until
 
 SUITE = "trixie"
 BASE = f"localhost/debian:{SUITE}-slim"
@@ -263,11 +262,7 @@ def check(name, programs, scenarios):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--server", default=os.environ.get("LARDER_SERVER", ROOT / "target/release/larder-server"))
-    parser.add_argument("--loader", default=ROOT / "target/release/larder-load")
-    parser.add_argument("--static")
-    options = parser.parse_args()
+    options = arguments()
     if os.getuid() != 0:
         print("packaging: skipped: building an image needs root")
         return 0

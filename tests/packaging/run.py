@@ -361,12 +361,17 @@ def report(name, check, *args):
     return True
 
 
-def main():
+def arguments():
+    """Parses the arguments: the programs to test."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", default=os.environ.get("LARDER_SERVER", ROOT / "target/release/larder-server"))
     parser.add_argument("--loader", default=ROOT / "target/release/larder-load")
     parser.add_argument("--static")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
     if os.getuid() != 0:
         print("packaging: skipped: chroot needs root")
         return 0

@@ -21,7 +21,7 @@ use crate::clients::session::{ConnInfo, ConnKind, Session};
 use crate::command::spec::{Group, flags};
 use crate::context::flow::Flow;
 use crate::delivery::invalidation::Invalidation;
-use crate::delivery::mailbox::{Mail, Wake};
+use crate::delivery::mailbox::{Mail, Mailbox, Wake};
 use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::execution::{authorization, lookup};
@@ -63,7 +63,11 @@ pub struct LocalWorker {
 impl Engine {
     /// A worker for a thread that has clients without sockets; it is made after all others. `wake` is called when there is mail.
     pub fn local_worker(self: &Arc<Self>, wake: Wake) -> LocalWorker {
-        let (index, mailbox) = self.mailboxes.add_numbered(wake);
+        self.local_worker_of(self.mailboxes.add_numbered(wake))
+    }
+
+    /// The worker of a mailbox with this number.
+    fn local_worker_of(self: &Arc<Self>, (index, mailbox): (usize, Arc<Mailbox>)) -> LocalWorker {
         let worker = Worker::new(Arc::clone(self), index, mailbox, self.stats.add());
         LocalWorker { worker, kept: Vec::new() }
     }
@@ -169,8 +173,7 @@ impl LocalWorker {
             Reply::new(out, Protocol::Resp3).error(&error.wire());
             return Ran::Answered;
         }
-        session.db = db;
-        session.shared.db.store(db as u32, std::sync::atomic::Ordering::Relaxed);
+        session.select(db);
         self.run_permitted(session, args, may_wait, mark, out)
     }
 
@@ -230,8 +233,7 @@ impl LocalWorker {
                 return Reply::new(out, Protocol::Resp3).error(&error.wire());
             }
         }
-        session.db = db;
-        session.shared.db.store(db as u32, std::sync::atomic::Ordering::Relaxed);
+        session.select(db);
         let (multi, exec) = (word(b"MULTI"), word(b"EXEC"));
         let queued = std::iter::once((&multi, &b"+OK\r\n"[..]));
         let queued = queued.chain(commands.iter().map(|command| (command, &b"+QUEUED\r\n"[..])));

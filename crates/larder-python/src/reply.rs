@@ -80,7 +80,7 @@ pub fn set_of_strings<'py>(py: Python<'py>, raw: &mut Raw<'_>, decode: bool) -> 
 /// The next value, whatever it is.
 ///
 /// # Errors
-/// What comes is no value; or a string is to be decoded, and is no UTF-8.
+/// The bytes are not a valid reply, or a string to decode is not UTF-8.
 pub fn value<'py>(py: Python<'py>, raw: &mut Raw<'_>, decode: bool) -> PyResult<Bound<'py, PyAny>> {
     value_of_depth(py, raw, decode, DEPTH_MAX)
 }

@@ -9,6 +9,7 @@ use crate::peer;
 use crate::settings::{self, SettingsError};
 use crate::tls::{Active, Options, TlsError};
 use larder_engine::config::Config;
+use larder_resp::encode_command;
 use larder_tls::PeerLink;
 use lexopt::prelude::*;
 use std::env;
@@ -146,7 +147,7 @@ impl Check {
             Place::Tcp { host, port, tls } => {
                 // Paths of certificates are relative to the server's directory.
                 let tls = tls.then(|| client_tls(&config)).transpose()?;
-                self.ask(Tcp(self.tcp(&host, port, tls)?), &config)?
+                self.ask(self.tcp(&host, port, tls)?, &config)?
             }
         };
         match reply.strip_prefix('+') {
@@ -181,14 +182,14 @@ impl Check {
         }
     }
 
-    fn unix(&self, path: &PathBuf) -> Result<Unix, Unhealthy> {
+    fn unix(&self, path: &PathBuf) -> Result<UnixStream, Unhealthy> {
         let connect = || -> io::Result<UnixStream> {
             let socket = UnixStream::connect(path)?;
             socket.set_read_timeout(Some(self.timeout()))?;
             socket.set_write_timeout(Some(self.timeout()))?;
             Ok(socket)
         };
-        connect().map(Unix).map_err(|_| Unhealthy::NotConnected(path.display().to_string()))
+        connect().map_err(|_| Unhealthy::NotConnected(path.display().to_string()))
     }
 
     fn tcp(
@@ -207,11 +208,11 @@ impl Check {
         let login = self.login(config);
         let mut request = Vec::new();
         if let Some(words) = &login {
-            request.extend_from_slice(&command(words));
+            encode_command(&mut request, words.iter().map(String::as_bytes));
         }
-        request.extend_from_slice(&command(&["PING".to_owned()]));
+        encode_command(&mut request, [&b"PING"[..]].into_iter());
         link.send(&request).map_err(Unhealthy::NoReply)?;
-        let mut replies = BufReader::new(link.reading());
+        let mut replies = BufReader::new(link);
         let first = line(&mut replies).map_err(Unhealthy::NoReply)?;
         if login.is_none() {
             return Ok(first);
@@ -232,31 +233,19 @@ impl Check {
 }
 
 /// A connection that is used once.
-trait Link {
+trait Link: Read {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
-    fn reading(&mut self) -> impl Read;
 }
 
-struct Tcp(PeerLink);
-struct Unix(UnixStream);
-
-impl Link for Tcp {
+impl Link for PeerLink {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
-    }
-
-    fn reading(&mut self) -> impl Read {
-        &mut self.0
+        self.write_all(bytes)
     }
 }
 
-impl Link for Unix {
+impl Link for UnixStream {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
-    }
-
-    fn reading(&mut self) -> impl Read {
-        &mut self.0
+        self.write_all(bytes)
     }
 }
 
@@ -283,15 +272,6 @@ fn local_address(bind: &str) -> String {
         Some("::*" | "::") => "::1".to_owned(),
         Some(address) => address.to_owned(),
     }
-}
-
-/// A command in the protocol's form.
-fn command(words: &[String]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        bytes.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
-    }
-    bytes
 }
 
 /// A reply of one line: a status or an error.

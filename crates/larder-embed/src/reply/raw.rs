@@ -70,7 +70,7 @@ impl<'r> Raw<'r> {
     /// The next value.
     ///
     /// # Errors
-    /// What comes is no value.
+    /// The bytes are not a valid reply.
     pub fn token(&mut self) -> Result<Token<'r>> {
         if let Some(bytes) = self.short_string() {
             return Ok(Token::Bytes(bytes));
@@ -99,7 +99,7 @@ impl<'r> Raw<'r> {
     /// The next value as a tree.
     ///
     /// # Errors
-    /// What comes is no value, or more than 128 lie in each other.
+    /// The bytes are not a valid reply, or values are nested more than 128 deep.
     pub fn tree(&mut self) -> Result<Reply> {
         self.tree_of_depth(DEPTH_MAX)
     }
@@ -107,7 +107,7 @@ impl<'r> Raw<'r> {
     /// Skips the next value, and returns where the one after it begins.
     ///
     /// # Errors
-    /// What comes is no value.
+    /// The bytes are not a valid reply.
     pub(crate) fn skip(&mut self) -> Result<usize> {
         let mut left = 1_usize;
         while left > 0 {

@@ -126,7 +126,7 @@ impl Connection {
             let client = self.client.as_ref().ok_or(Error::Closed)?;
             let due = match self.wait {
                 Wait::Until(Some(at_ms)) => {
-                    Duration::from_millis(at_ms.saturating_sub(larder_engine::mono_ms()))
+                    Duration::from_millis(at_ms.saturating_sub(client.worker.now_ms()))
                 }
                 _ => LOOK,
             };
@@ -165,20 +165,15 @@ impl Connection {
         self.forget_read();
         let mut client = self.client.take().ok_or(Error::Closed)?;
         client.worker.begin();
-        let is_script = client.may_run_script(&args);
-        let inner = &*self.store.inner;
-        let (client, reply, ran, log_end) = if is_script {
-            inner.scripts.run_connected(&inner.engine, client, args)?
-        } else {
-            let mut reply = std::mem::take(&mut self.incoming);
-            let (ran, log_end) = client.run(&args, &mut reply);
-            (client, reply, ran, log_end)
-        };
-        if is_script {
+        let (client, ran, log_end) = if client.may_run_script(&args) {
+            let inner = &*self.store.inner;
+            let (client, reply, ran, log_end) = inner.scripts.run_connected(&inner.engine, client, args)?;
             self.incoming.extend_from_slice(&reply);
+            (client, ran, log_end)
         } else {
-            self.incoming = reply;
-        }
+            let (ran, log_end) = client.run(&args, &mut self.incoming);
+            (client, ran, log_end)
+        };
         self.client = Some(client);
         match ran {
             Ran::Answered => {}

@@ -33,7 +33,7 @@ pub struct Files {
     lock: Mutex<Option<DirLock>>,
 }
 
-/// What a store keeps beside what commands save.
+/// The files that a store writes without a command that asks for it.
 #[derive(Clone, Copy)]
 pub struct Keeps {
     /// The data, in the RDB file, when the store is closed.

@@ -15,7 +15,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(5);
 const BUSY: &[u8] = b"-BUSY Another script has been running for too long; SCRIPT KILL ends it\r\n";
 
-/// What the thread is to do.
+/// A job of the thread.
 enum Job {
     /// Commands of the store, and who gets the reply.
     Commands { db: usize, commands: Vec<OwnedArgs>, is_transaction: bool, reply: Sender<Ran> },
@@ -104,7 +104,7 @@ impl Scripts {
     }
 }
 
-/// Has the thread do a job, and waits for the result.
+/// Sends a job to the thread and waits for its result.
 fn ask<R>(running: Option<&Running>, job: impl FnOnce(Sender<R>) -> Job) -> Result<R> {
     let (reply, answered) = channel();
     let jobs = running.and_then(|running| running.jobs.as_ref());

@@ -1,4 +1,4 @@
-//! What a store with a directory keeps when no option says anything about it: every write.
+//! A store with a directory keeps every write unless an option says otherwise.
 
 use super::{CHILD_DIR, Dir, ask, child_command};
 use larder_embed::{Options, Reply, Store};

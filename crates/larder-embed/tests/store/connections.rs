@@ -5,7 +5,7 @@ use larder_embed::{Connection, Error, Reply};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long what another thread does may take.
+/// The time that another thread may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn ask(connection: &mut Connection, line: &str) -> Reply {

@@ -9,7 +9,6 @@ use crate::stats::counters::ThreadStats;
 use crate::worker::{NO_WORKER, PREFETCH_MAX, Worker};
 use larder_resp::{Args, OwnedArgs};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Executes commands for a link.
 pub(super) struct Executor {
@@ -33,8 +32,7 @@ impl Executor {
 
     /// Selects a database.
     pub fn select(&mut self, db: usize) {
-        self.session.db = db;
-        self.session.shared.db.store(db as u32, Relaxed);
+        self.session.select(db);
     }
 
     /// Executes a command of a batch, which has been looked up and may run: it is not asked again.

@@ -578,6 +578,7 @@ impl Session {
     }
 
     /// Selects a database.
+    #[inline]
     pub fn select(&mut self, db: usize) {
         self.db = db;
         self.shared.db.store(db as u32, Relaxed);

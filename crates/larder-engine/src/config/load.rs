@@ -50,7 +50,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// What the server reads there, as the first line of an error says it.
+    /// Names the place in the first line of an error.
     fn phrase(&self) -> String {
         match &self.source {
             Source::CommandLine => "the command line".to_owned(),

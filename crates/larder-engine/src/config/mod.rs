@@ -177,7 +177,7 @@ impl Config {
             .collect()
     }
 
-    /// What option `name` does, in a line; empty for an option that has no effect, `None` for an unknown name.
+    /// Returns the summary of option `name`: empty for an option without effect, `None` for an unknown name.
     pub fn summary(name: &str) -> Option<&'static str> {
         find(name).map(|(index, _)| OPTIONS[index].summary)
     }

@@ -2,7 +2,7 @@
 
 use super::table::{OPTIONS, Opt};
 
-/// How many letters may differ for each four that the unknown name has.
+/// Letters of the unknown name for each edit that separates it from a known one.
 const LETTERS_PER_EDIT: usize = 4;
 
 /// The option, or the one of `others`, whose name is nearest to `name`; `None` if no name is near.

@@ -189,8 +189,7 @@ impl<'a> Context<'a> {
     /// Selects a database for the connection.
     pub(crate) fn select(&mut self, db: usize) {
         self.db = db;
-        self.session.db = db;
-        self.session.shared.db.store(db as u32, Relaxed);
+        self.session.select(db);
     }
 
     /// A key with its hash. The hash that was computed to lock the shard is used again for the same argument.

@@ -239,15 +239,16 @@ impl Mailboxes {
 
     /// The same with its number.
     pub(crate) fn add_numbered(&self, wake: Wake) -> (usize, Arc<Mailbox>) {
-        let mailbox = Arc::new(Mailbox::new(wake));
-        let mut all = self.0.write();
-        all.push(Arc::clone(&mailbox));
-        (all.len() - 1, mailbox)
+        self.add_box(Mailbox::new(wake))
     }
 
     /// The same; when `bytes_max` bytes of messages wait in it, lines of MONITOR and published messages are dropped.
     pub(crate) fn add_limited(&self, wake: Wake, bytes_max: usize) -> (usize, Arc<Mailbox>) {
-        let mailbox = Arc::new(Mailbox { bytes_max: Some(bytes_max), ..Mailbox::new(wake) });
+        self.add_box(Mailbox { bytes_max: Some(bytes_max), ..Mailbox::new(wake) })
+    }
+
+    fn add_box(&self, mailbox: Mailbox) -> (usize, Arc<Mailbox>) {
+        let mailbox = Arc::new(mailbox);
         let mut all = self.0.write();
         all.push(Arc::clone(&mailbox));
         (all.len() - 1, mailbox)

@@ -17,9 +17,7 @@ impl Engine {
     /// Makes a worker as [`Engine::local_worker`] does, whose clients may miss messages: when `bytes_max` of them wait to be taken, others are
     /// dropped and counted.
     pub fn local_worker_that_may_miss(self: &Arc<Self>, wake: Wake, bytes_max: usize) -> LocalWorker {
-        let (index, mailbox) = self.mailboxes.add_limited(wake, bytes_max);
-        let worker = Worker::new(Arc::clone(self), index, mailbox, self.stats.add());
-        LocalWorker { worker, kept: Vec::new() }
+        self.local_worker_of(self.mailboxes.add_limited(wake, bytes_max))
     }
 }
 

@@ -77,8 +77,9 @@ impl Running {
             *now = Noted::default();
         }
         let was_killed = self.kill.swap(false, Relaxed);
-        (was_killed || self.is_awaited.load(SeqCst) && self.is_awaited.swap(false, SeqCst))
-            .then_some(was_killed)
+        // Scripts end often, and are seldom waited for.
+        let is_awaited = self.is_awaited.load(SeqCst) && self.is_awaited.swap(false, SeqCst);
+        (was_killed || is_awaited).then_some(was_killed)
     }
 
     /// It is about to call a command that writes. False when it has to end instead.

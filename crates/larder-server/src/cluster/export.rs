@@ -451,13 +451,7 @@ impl<'e> Export<'e> {
     }
 
     fn say(&mut self, words: &[&[u8]]) {
-        let out = &mut self.out;
-        out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
-        for word in words {
-            out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            out.extend_from_slice(word);
-            out.extend_from_slice(b"\r\n");
-        }
+        larder_resp::encode_command(&mut self.out, words.iter().copied());
     }
 
     /// Sends what is to be sent.

@@ -206,7 +206,7 @@ impl Interleaved {
         }
         let mut others = clients.iter().enumerate().filter(|(number, _)| *number != connection);
         if self.pause != Pause::None && others.clone().any(|(_, client)| client.is_held) {
-            return self.pause == Pause::All || !PASSES_PAUSE.iter().any(|name| is_named(args, name));
+            return self.pause == Pause::All || !PASSES_PAUSE.iter().any(|name| is_word(args, 0, name));
         }
         let is_ordered = self.threads == "1" && !clients.iter().any(|client| client.carries_hang);
         !is_ordered && clients[connection].owed > 0 && others.any(|(_, client)| client.owed > 1)
@@ -238,7 +238,8 @@ impl Interleaved {
     fn advance(&mut self, ms: u64) -> Result<(), String> {
         let pipelines = self.sides[1].clients.iter().filter(|client| client.owed > 1).count();
         if self.sides.iter().any(Side::is_busy) || pipelines > 1 {
-            // If it ends the waits of two connections, which of them executes first what waits behind is a server's own. While a script hangs, Larder ends waits whose time is over; Valkey does that when the script has ended.
+            // If it ends the waits of two connections, which of them executes first what waits behind is a server's own. While a
+            // script hangs, Larder ends waits whose time is over; Valkey does that when the script has ended.
             return Ok(());
         }
         self.clock.advance(ms);
@@ -439,16 +440,14 @@ impl Interleaved {
             self.barrier()?;
             // When one script is killed a further one may begin, on either server first.
             self.end_scripts()?;
-            match self.settle_within(Duration::from_millis(20)) {
-                Ok(()) if !self.sides.iter().any(Side::is_busy) => break,
-                _ if Instant::now() < deadline && self.sides.iter().any(Side::is_busy) => {}
+            let settled = self.settle_within(Duration::from_millis(20));
+            let is_busy = self.sides.iter().any(Side::is_busy);
+            match settled {
+                Ok(()) if !is_busy => break,
+                _ if is_busy && Instant::now() < deadline => {}
                 Ok(()) => return Err("scripts do not end".to_owned()),
-                Err(_) => {
-                    self.settle()?;
-                    if !self.sides.iter().any(Side::is_busy) {
-                        break;
-                    }
-                }
+                // It lasts, or is returned.
+                Err(_) => self.settle()?,
             }
         }
         if !self.executes() {
@@ -631,15 +630,8 @@ fn is_word(args: &[Vec<u8>], at: usize, word: &str) -> bool {
     args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-fn is_named(args: &[Vec<u8>], name: &str) -> bool {
-    is_word(args, 0, name)
-}
-
 fn is_kill_of_script(args: &[Vec<u8>]) -> bool {
-    let [name, word, ..] = args else { return false };
-    let is_one =
-        |name: &[u8]| ["SCRIPT", "FUNCTION"].iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
-    is_one(name) && word.eq_ignore_ascii_case(b"KILL")
+    (is_word(args, 0, "SCRIPT") || is_word(args, 0, "FUNCTION")) && is_word(args, 1, "KILL")
 }
 
 fn values_of(mut bytes: &[u8]) -> Vec<Value> {

@@ -5,7 +5,7 @@ use super::tally::{Spread, Tally};
 use super::tree::{Group, Tree};
 use larder_resp::Reply;
 
-/// What a walk gathers.
+/// The patterns and the largest keys that a walk has found so far.
 pub(super) struct Found {
     pub tree: Tree,
     pub largest: Largest,

@@ -57,7 +57,7 @@ type Words = HashMap<Box<[u8]>, Node, KeyedState>;
 #[derive(Default)]
 struct Node {
     words: Words,
-    /// What `heavy` calls the place.
+    /// The number of the place in `heavy`.
     identity: u64,
     /// Keys and bytes of the node and all below.
     keys: u64,
@@ -159,7 +159,7 @@ impl Tree {
     }
 }
 
-/// What folding goes by.
+/// The rules by which words are folded.
 struct Rules<'h> {
     /// Words of a node.
     limit: usize,
