@@ -53,6 +53,15 @@ pub const STREAM_PENDING: Dataset =
     Dataset { row: "1 stream, all pending", options: PLAIN, load: stream::load_pending, target: 40.0 };
 
 impl Dataset {
+    /// Data that is loaded into a server as it starts.
+    pub const fn plain(
+        row: &'static str,
+        load: fn(&Context, &mut Loader) -> io::Result<u64>,
+        target: f64,
+    ) -> Dataset {
+        Dataset { row, options: PLAIN, load, target }
+    }
+
     /// What the tables call it.
     pub fn row(&self) -> &'static str {
         self.row

@@ -24,6 +24,7 @@ mod rotate;
 mod script;
 mod set;
 mod sizes;
+mod small;
 mod sorted_sets;
 mod startup;
 mod stream;
@@ -99,6 +100,17 @@ const TABLE: &[Entry] = &[
     ("memory/set-ints", "1 set of 2M integers below 10^9", |c| memory::run(c, &memory::SET_INTS)),
     ("memory/stream", "1 stream of 1M entries of 3 fields", |c| memory::run(c, &memory::STREAM)),
     ("memory/stream-pending", "the same, all of them pending for 10 consumers", |c| memory::run(c, &memory::STREAM_PENDING)),
+    ("small/hashes-3", "200,000 hashes of 3 fields, names of 8 bytes, values of 12", |c| memory::run(c, &small::HASHES_3)),
+    ("small/hashes-10", "100,000 hashes of 10 such fields", |c| memory::run(c, &small::HASHES_10)),
+    ("small/sets-3", "200,000 sets of 3 members of 16 bytes", |c| memory::run(c, &small::SETS_3)),
+    ("small/sets-10", "100,000 sets of 10 such members", |c| memory::run(c, &small::SETS_10)),
+    ("small/lists-3", "200,000 lists of 3 elements of 20 bytes", |c| memory::run(c, &small::LISTS_3)),
+    ("small/lists-10", "100,000 lists of 10 such elements", |c| memory::run(c, &small::LISTS_10)),
+    ("small/zsets-3", "200,000 sorted sets of 3 members of 16 bytes", |c| memory::run(c, &small::ZSETS_3)),
+    ("small/zsets-10", "100,000 sorted sets of 10 such members", |c| memory::run(c, &small::ZSETS_10)),
+    ("small/objects-5", "500,000 objects of 5 fields, 10 lists of names of 13 bytes, values of 8", |c| memory::run(c, &small::OBJECTS_5)),
+    ("small/objects-10", "300,000 objects of 10 fields, 20 lists of names, values of 10", |c| memory::run(c, &small::OBJECTS_10)),
+    ("small/objects-34", "100,000 objects of 34 fields, 100 lists of names, values of 13", |c| memory::run(c, &small::OBJECTS_34)),
     ("sizes/list", "1M elements of 20 bytes in lists of 10 to 1M: bytes an element", |c| sizes::run(c, sizes::Kind::List)),
     ("sizes/hash", "the same for fields of 8 and values of 12 bytes", |c| sizes::run(c, sizes::Kind::Hash)),
     ("sizes/set", "the same for members of 16 bytes", |c| sizes::run(c, sizes::Kind::Set)),
