@@ -16,6 +16,7 @@ pub mod member_hash;
 mod raw;
 mod segment_scan;
 pub mod set;
+pub mod shapes;
 pub mod sorted_set;
 pub mod stream;
 pub mod table;

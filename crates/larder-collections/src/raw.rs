@@ -1,4 +1,4 @@
-//! Each collection as a kind and one raw pointer, for a keyspace that stores nothing else.
+//! Each collection as a kind and one raw pointer, or as a kind and a few bytes, for a keyspace that stores nothing else.
 //!
 //! This is the one module of the crate with `unsafe`. A collection is an enum of parts, each of which is one counted pointer;
 //! its kinds number the variants from 0 up. A type that contains others adds an offset to the kinds of each, so nothing
@@ -6,20 +6,26 @@
 //!
 //! Safe twins: the types themselves. Tested at the foot of this file.
 
-use crate::hash::Hash;
+use crate::hash::{Form as HashForm, Hash, Shaped};
 use crate::int_set::{self, IntSet};
 use crate::key_table::KeyHash;
 use crate::list::{Directory, List};
 use crate::set::Set;
+use crate::shapes::{self, ShapeRef};
 use crate::sorted_set::{Form, SortedSet};
 use crate::stream::Stream;
 use crate::table::{FieldValue, Member, Shape, Table};
 use crate::value::Value;
 use larder_packed::block::Block;
 use larder_packed::bytes::SharedBytes;
+use larder_packed::embed::EmbedBuffer;
 use larder_packed::int_block::IntBlock;
 use larder_packed::leaf::Leaf;
-use larder_packed::segment::{INLINE_KIND_MAX, IntoRaw, KINDS_MAX, Layout, Rows};
+use larder_packed::segment::{
+    EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, INLINE_KIND_MAX, IntoRaw, KINDS_MAX, Layout, Rows, Run, View,
+};
+use larder_packed::small_bytes::SmallBytes;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -54,6 +60,17 @@ unsafe impl IntoRaw for List {
             }
         }
     }
+
+    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
+        let mut buffer = EmbedBuffer::new();
+        let fits = matches!(self, List::Packed(block) if block.embed(&mut buffer));
+        // SAFETY: `of_embedded` takes the bytes of a block, of this kind.
+        f(fits.then(|| unsafe { Embedded::new(0, buffer.bytes()) }))
+    }
+
+    unsafe fn of_embedded(embedded: Embedded<'_>) -> List {
+        List::Packed(Block::of_embedded(embedded.bytes()))
+    }
 }
 
 // SAFETY: as for lists.
@@ -76,16 +93,28 @@ unsafe impl IntoRaw for IntSet {
             }
         }
     }
+
+    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
+        let mut buffer = EmbedBuffer::new();
+        let fits = matches!(self, IntSet::Packed(block) if block.embed(&mut buffer));
+        // SAFETY: `of_embedded` takes the bytes of a block, of this kind.
+        f(fits.then(|| unsafe { Embedded::new(0, buffer.bytes()) }))
+    }
+
+    unsafe fn of_embedded(embedded: Embedded<'_>) -> IntSet {
+        IntSet::Packed(IntBlock::of_embedded(embedded.bytes()))
+    }
 }
 
 // SAFETY: as for lists.
 unsafe impl<L: Layout, H: KeyHash> IntoRaw for Table<L, H> {
-    const KINDS: u8 = 3;
+    const KINDS: u8 = 5;
 
     fn into_raw(self) -> (u8, NonNull<u8>) {
         match self.shape {
-            Shape::Small { rows, mark } => (u8::from(mark), rows.into_raw()),
-            Shape::Tree(tree) => (2, arc_into_raw(tree)),
+            Shape::Run { run, mark } => (u8::from(mark), run.into_raw()),
+            Shape::Small { rows, mark } => (2 + u8::from(mark), rows.into_raw()),
+            Shape::Tree(tree) => (4, arc_into_raw(tree)),
         }
     }
 
@@ -93,24 +122,201 @@ unsafe impl<L: Layout, H: KeyHash> IntoRaw for Table<L, H> {
         // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
         Table::of(unsafe {
             match kind {
-                0 | 1 => Shape::Small { rows: Rows::from_raw(ptr), mark: kind == 1 },
+                0 | 1 => Shape::Run { run: Run::from_raw(ptr), mark: kind == 1 },
+                2 | 3 => Shape::Small { rows: Rows::from_raw(ptr), mark: kind == 3 },
                 _ => Shape::Tree(arc_from_raw(ptr)),
             }
         })
     }
+
+    #[inline]
+    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
+        match &self.shape {
+            Shape::Run { run, mark } if run.bytes().len() <= EMBEDDED_MAX => {
+                // SAFETY: the functions below take the bytes of a run, of these two kinds.
+                f(Some(unsafe { Embedded::new(u8::from(*mark), run.bytes()) }))
+            }
+            _ => f(None),
+        }
+    }
+
+    #[inline]
+    unsafe fn of_embedded(embedded: Embedded<'_>) -> Self {
+        // SAFETY: the caller passes back what `with_embedded` gave.
+        let run = unsafe { Run::copy_of(embedded.bytes()) };
+        Table::of(Shape::Run { run, mark: embedded.kind() == 1 })
+    }
+
+    #[inline]
+    unsafe fn view(embedded: Embedded<'_>) -> View<Self> {
+        // SAFETY: passed on to the caller.
+        let run = unsafe { Run::in_place(embedded.bytes()) };
+        View::InPlace(ManuallyDrop::new(Table::of(Shape::Run { run, mark: embedded.kind() == 1 })))
+    }
+
+    #[inline]
+    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Self {
+        // SAFETY: passed on to the caller.
+        let run = unsafe { Run::in_place_mut(bytes) };
+        Table::of(Shape::Run { run, mark: kind == 1 })
+    }
+
+    #[inline]
+    fn is_in_place(&self, kind: u8) -> bool {
+        matches!(&self.shape, Shape::Run { run, mark } if run.is_in_place() && u8::from(*mark) == kind)
+    }
+
+    #[inline]
+    fn into_own(self) -> Self {
+        if self.lies_in_place() { self.clone() } else { self }
+    }
 }
 
-// SAFETY: as for the table.
+/// First kind of a hash with a shape; below are those of tables. The second is marked.
+const HASH_SHAPED: u8 = <Table<FieldValue>>::KINDS;
+/// First embedded kind of a hash with a shape; below are those of runs.
+const EMBEDDED_SHAPED: u8 = 2;
+
+// SAFETY: as for the table. A hash with a shape is its bytes, which begin with the number of the shape: the pair, or the
+// record, owns a count of that.
 unsafe impl IntoRaw for Hash {
-    const KINDS: u8 = <Table<FieldValue>>::KINDS;
+    const KINDS: u8 = HASH_SHAPED + 2;
 
     fn into_raw(self) -> (u8, NonNull<u8>) {
-        self.table.into_raw()
+        match self.form {
+            HashForm::Table(table) => table.into_raw(),
+            HashForm::Shaped { shaped, mark } => {
+                let (shape, bytes) = shaped.into_parts();
+                shape.into_count();
+                (HASH_SHAPED + u8::from(mark), bytes.into_raw())
+            }
+        }
     }
 
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Hash {
-        // SAFETY: passed on to the caller.
-        Hash { table: unsafe { Table::from_raw(kind, ptr) } }
+        // SAFETY: the caller passes back what `into_raw` gave, with the count of the shape; a copy that is never dropped
+        // borrows that.
+        let form = unsafe {
+            match kind {
+                0..HASH_SHAPED => HashForm::Table(Table::from_raw(kind, ptr)),
+                _ => {
+                    let bytes = SmallBytes::from_raw(ptr);
+                    let shape = ShapeRef::owned(Shaped::shape_of(bytes.get()));
+                    HashForm::Shaped { shaped: Shaped::of_parts(shape, bytes), mark: kind > HASH_SHAPED }
+                }
+            }
+        };
+        Hash { form }
+    }
+
+    #[inline]
+    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
+        match &self.form {
+            HashForm::Table(table) => table.with_embedded(f),
+            HashForm::Shaped { shaped, mark } if shaped.bytes().len() <= EMBEDDED_MAX => {
+                let kind = EMBEDDED_SHAPED + u8::from(*mark);
+                // SAFETY: the functions below take the bytes of such a hash, of these two kinds.
+                f(Some(unsafe { Embedded::new(kind, shaped.bytes()) }))
+            }
+            HashForm::Shaped { .. } => f(None),
+        }
+    }
+
+    #[inline]
+    unsafe fn of_embedded(embedded: Embedded<'_>) -> Hash {
+        // SAFETY: the caller passes back what `with_embedded` gave, and its record owns a count of the shape.
+        let form = unsafe {
+            match embedded.kind() {
+                0..EMBEDDED_SHAPED => HashForm::Table(Table::of_embedded(embedded)),
+                kind => {
+                    let shape = ShapeRef::borrowed(Shaped::shape_of(embedded.bytes())).clone();
+                    let bytes = Shaped::copy_of(embedded.bytes());
+                    HashForm::Shaped { shaped: Shaped::of_parts(shape, bytes), mark: kind > EMBEDDED_SHAPED }
+                }
+            }
+        };
+        Hash { form }
+    }
+
+    #[inline]
+    unsafe fn view(embedded: Embedded<'_>) -> View<Hash> {
+        // SAFETY: passed on to the caller; the record owns a count of the shape.
+        unsafe {
+            match embedded.kind() {
+                0..EMBEDDED_SHAPED => {
+                    Table::view(embedded).map(|table| Hash { form: HashForm::Table(table) })
+                }
+                kind => {
+                    let shape = ShapeRef::borrowed(Shaped::shape_of(embedded.bytes()));
+                    let bytes = SmallBytes::in_place(embedded.bytes());
+                    let shaped = Shaped::of_parts(shape, bytes);
+                    let form = HashForm::Shaped { shaped, mark: kind > EMBEDDED_SHAPED };
+                    View::InPlace(ManuallyDrop::new(Hash { form }))
+                }
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Hash {
+        // SAFETY: passed on to the caller; the record owns a count of the shape.
+        let form = unsafe {
+            match kind {
+                0..EMBEDDED_SHAPED => HashForm::Table(Table::edit(kind, bytes)),
+                kind => {
+                    let shape = ShapeRef::borrowed(Shaped::shape_of(bytes));
+                    let shaped = Shaped::of_parts(shape, SmallBytes::in_place_mut(bytes));
+                    HashForm::Shaped { shaped, mark: kind > EMBEDDED_SHAPED }
+                }
+            }
+        };
+        Hash { form }
+    }
+
+    #[inline]
+    fn is_in_place(&self, kind: u8) -> bool {
+        match &self.form {
+            HashForm::Table(table) => table.is_in_place(kind),
+            HashForm::Shaped { shaped, mark } => {
+                shaped.is_in_place() && kind == EMBEDDED_SHAPED + u8::from(*mark)
+            }
+        }
+    }
+
+    /// A hash with a shape owns a count of it afterwards, so that it may outlive the record.
+    #[inline]
+    fn into_own(self) -> Hash {
+        let form = match self.form {
+            HashForm::Table(table) => HashForm::Table(table.into_own()),
+            HashForm::Shaped { shaped, mark } => HashForm::Shaped { shaped: shaped.into_own(), mark },
+        };
+        Hash { form }
+    }
+
+    #[inline]
+    fn adopt(embedded: Embedded<'_>) {
+        if embedded.kind() >= EMBEDDED_SHAPED {
+            // SAFETY: the value that gave the bytes has the shape.
+            unsafe { shapes::adopt(Shaped::shape_of(embedded.bytes())) };
+        }
+    }
+
+    #[inline]
+    unsafe fn disown(embedded: Embedded<'_>) {
+        if embedded.kind() >= EMBEDDED_SHAPED {
+            // SAFETY: passed on to the caller.
+            unsafe { shapes::disown(Shaped::shape_of(embedded.bytes())) };
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        Hash::settle(self);
+    }
+
+    #[inline]
+    fn parts(&self) -> usize {
+        self.len()
     }
 }
 
@@ -133,6 +339,17 @@ unsafe impl<H: KeyHash> IntoRaw for SortedSet<H> {
                 _ => Form::Tree(arc_from_raw(ptr)),
             }
         })
+    }
+
+    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
+        let mut buffer = EmbedBuffer::new();
+        let fits = matches!(&self.form, Form::Packed(leaf) if leaf.embed(&mut buffer));
+        // SAFETY: `of_embedded` takes the bytes of a leaf, of this kind.
+        f(fits.then(|| unsafe { Embedded::new(0, buffer.bytes()) }))
+    }
+
+    unsafe fn of_embedded(embedded: Embedded<'_>) -> Self {
+        SortedSet::of(Form::Packed(Leaf::of_embedded(embedded.bytes())))
     }
 }
 
@@ -163,6 +380,83 @@ unsafe impl IntoRaw for Set {
             }
         }
     }
+
+    #[inline]
+    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
+        match self {
+            Set::Ints(ints) => ints.with_embedded(f),
+            // SAFETY: the functions below take the offset off again.
+            Set::Strings(strings) => strings.with_embedded(|bytes| f(unsafe { offset(bytes, 1) })),
+            Set::Both(_) => f(None),
+        }
+    }
+
+    unsafe fn of_embedded(embedded: Embedded<'_>) -> Set {
+        // SAFETY: the caller passes back what `with_embedded` gave.
+        unsafe {
+            match embedded.kind() {
+                0 => Set::Ints(IntSet::of_embedded(embedded)),
+                _ => Set::Strings(Table::of_embedded(without_offset(embedded, 1))),
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn view(embedded: Embedded<'_>) -> View<Set> {
+        // SAFETY: the caller passes back what `with_embedded` gave.
+        unsafe {
+            match embedded.kind() {
+                0 => IntSet::view(embedded).map(Set::Ints),
+                _ => Table::view(without_offset(embedded, 1)).map(Set::Strings),
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Set {
+        // SAFETY: the caller passes back what `with_embedded` gave.
+        unsafe {
+            match kind {
+                0 => Set::Ints(IntSet::edit(0, bytes)),
+                _ => Set::Strings(Table::edit(kind - 1, bytes)),
+            }
+        }
+    }
+
+    #[inline]
+    fn is_in_place(&self, kind: u8) -> bool {
+        matches!(self, Set::Strings(strings) if kind > 0 && strings.is_in_place(kind - 1))
+    }
+
+    #[inline]
+    fn into_own(self) -> Set {
+        match self {
+            Set::Strings(strings) => Set::Strings(strings.into_own()),
+            // A set of strings in place has got its first integer.
+            Set::Both(parts) => Set::Both(parts.into_own()),
+            ints @ Set::Ints(_) => ints,
+        }
+    }
+}
+
+/// Embedded bytes of a part, whose kinds start at `first` in the whole.
+///
+/// # Safety
+/// The whole takes the offset off before it passes the bytes back to the part.
+#[inline]
+unsafe fn offset(embedded: Option<Embedded<'_>>, first: u8) -> Option<Embedded<'_>> {
+    // SAFETY: passed on to the caller.
+    embedded.map(|part| unsafe { Embedded::new(first + part.kind(), part.bytes()) })
+}
+
+/// The embedded bytes of a part, as it gave them.
+///
+/// # Safety
+/// [`offset`] has given them, with the same first kind.
+#[inline]
+unsafe fn without_offset(embedded: Embedded<'_>, first: u8) -> Embedded<'_> {
+    // SAFETY: passed on to the caller.
+    unsafe { Embedded::new(embedded.kind() - first, embedded.bytes()) }
 }
 
 // SAFETY: the only kind has one type of counted pointer, and borrowed copies only read through it.
@@ -224,7 +518,133 @@ unsafe impl IntoRaw for Value {
             }
         }
     }
+
+    #[inline]
+    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
+        use embedded::{HASH, LIST, SET, SORTED_SET};
+        // SAFETY: the functions below take the offsets off again.
+        unsafe {
+            match self {
+                Value::Hash(hash) => hash.with_embedded(|bytes| f(offset(bytes, HASH))),
+                Value::List(list) => list.with_embedded(|bytes| f(offset(bytes, LIST))),
+                Value::SortedSet(set) => set.with_embedded(|bytes| f(offset(bytes, SORTED_SET))),
+                Value::Set(set) => set.with_embedded(|bytes| f(offset(bytes, SET))),
+                Value::String(_) | Value::Stream(_) => f(None),
+            }
+        }
+    }
+
+    #[inline]
+    fn is_rebuilt(kind: u8) -> bool {
+        (embedded::LIST..=embedded::SET).contains(&kind)
+    }
+
+    #[inline]
+    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Value {
+        use embedded::{HASH, LIST, NONE, SET, SORTED_SET};
+        // SAFETY: the caller passes back what `with_embedded` gave.
+        unsafe {
+            match kind {
+                HASH..LIST => Value::Hash(Hash::edit(kind - HASH, bytes)),
+                LIST..SORTED_SET => Value::List(List::edit(kind - LIST, bytes)),
+                SORTED_SET..SET => Value::SortedSet(SortedSet::edit(kind - SORTED_SET, bytes)),
+                SET..NONE => Value::Set(Set::edit(kind - SET, bytes)),
+                kind => never_given(kind),
+            }
+        }
+    }
+
+    #[inline]
+    fn is_in_place(&self, kind: u8) -> bool {
+        use embedded::{HASH, LIST, SET};
+        match self {
+            Value::Hash(hash) => kind < LIST && hash.is_in_place(kind - HASH),
+            Value::Set(set) => kind >= SET && set.is_in_place(kind - SET),
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn into_own(self) -> Value {
+        match self {
+            Value::Hash(hash) => Value::Hash(hash.into_own()),
+            Value::Set(set) => Value::Set(set.into_own()),
+            other => other,
+        }
+    }
+
+    #[inline]
+    fn adopt(bytes: Embedded<'_>) {
+        if bytes.kind() < embedded::LIST {
+            Hash::adopt(bytes);
+        }
+    }
+
+    #[inline]
+    unsafe fn disown(bytes: Embedded<'_>) {
+        if bytes.kind() < embedded::LIST {
+            // SAFETY: passed on to the caller; the offset of hashes is 0.
+            unsafe { Hash::disown(bytes) };
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        if let Value::Hash(hash) = self {
+            hash.settle();
+        }
+    }
+
+    #[inline]
+    fn parts(&self) -> usize {
+        if let Value::Hash(hash) = self { hash.len() } else { 0 }
+    }
+
+    #[inline]
+    unsafe fn of_embedded(bytes: Embedded<'_>) -> Value {
+        use embedded::{HASH, LIST, NONE, SET, SORTED_SET};
+        // SAFETY: the caller passes back what `with_embedded` gave.
+        unsafe {
+            match bytes.kind() {
+                HASH..LIST => Value::Hash(Hash::of_embedded(without_offset(bytes, HASH))),
+                LIST..SORTED_SET => Value::List(List::of_embedded(without_offset(bytes, LIST))),
+                SORTED_SET..SET => {
+                    Value::SortedSet(SortedSet::of_embedded(without_offset(bytes, SORTED_SET)))
+                }
+                SET..NONE => Value::Set(Set::of_embedded(without_offset(bytes, SET))),
+                kind => never_given(kind),
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn view(bytes: Embedded<'_>) -> View<Value> {
+        use embedded::{HASH, LIST, NONE, SET, SORTED_SET};
+        // SAFETY: the caller passes back what `with_embedded` gave.
+        unsafe {
+            match bytes.kind() {
+                HASH..LIST => Hash::view(without_offset(bytes, HASH)).map(Value::Hash),
+                LIST..SORTED_SET => List::view(without_offset(bytes, LIST)).map(Value::List),
+                SORTED_SET..SET => SortedSet::view(without_offset(bytes, SORTED_SET)).map(Value::SortedSet),
+                SET..NONE => Set::view(without_offset(bytes, SET)).map(Value::Set),
+                kind => never_given(kind),
+            }
+        }
+    }
 }
+
+/// The first embedded kind of each type that may be embedded. Streams and strings are not: short strings lie in their record
+/// anyway.
+mod embedded {
+    pub const HASH: u8 = 0;
+    pub const LIST: u8 = HASH + 4;
+    pub const SORTED_SET: u8 = LIST + 1;
+    /// Sets of integers, and then sets of strings.
+    pub const SET: u8 = SORTED_SET + 1;
+    pub const NONE: u8 = SET + 3;
+}
+
+const _: () = assert!(embedded::NONE <= EMBEDDED_KINDS_MAX && embedded::HASH == 0);
 
 /// Apart, so that taking a value back needs no room on the stack.
 #[cold]
@@ -286,7 +706,7 @@ mod tests {
             back.check_invariants();
             kinds.push(kind);
         }
-        assert_kinds(kinds, &[0, 1, 2]);
+        assert_kinds(kinds, &[0, 1, 3, 4]);
     }
 
     #[test]

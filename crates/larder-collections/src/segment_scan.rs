@@ -48,6 +48,13 @@ impl Place {
         (cursor >> CURSOR_BITS == 0).then_some(Place { position: cursor % POSITIONS, tag, depth })
     }
 
+    /// Whether the scan has visited an entry of this position and tag.
+    fn is_past(self, position: u32, tag: u8) -> bool {
+        let (position, size) = (u64::from(position), POSITIONS >> self.depth.min(POSITIONS.ilog2()));
+        let end = (self.position / size + 1) * size;
+        position < self.position || position < end && tag < self.tag
+    }
+
     fn encode(self) -> u64 {
         match self.tag {
             0 => self.position,
@@ -65,6 +72,12 @@ impl Place {
         let size = POSITIONS >> self.depth;
         (self.position / size + 1) * size
     }
+}
+
+/// Whether a scan that has come to this cursor has visited an entry of a position and a tag. For tables that have become so
+/// small that the rest of the scan is one step.
+pub(crate) fn is_past(cursor: u64, position: u32, tag: u8) -> bool {
+    Place::decode(cursor).is_none_or(|place| place.is_past(position, tag))
 }
 
 /// A step of a scan over a table whose entries lie by their hashes: visits about `count` entries from a cursor on, and returns the next

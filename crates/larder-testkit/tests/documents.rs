@@ -39,9 +39,21 @@ const FOREIGN: &[&str] = &[
 const UNSAFE: &[(&str, &[&str])] = &[
     (
         "larder-packed",
-        &["bits", "block", "buffer", "bytes", "cycles", "heap", "int_block", "leaf", "lzf", "segment"],
+        &[
+            "bits",
+            "block",
+            "buffer",
+            "bytes",
+            "cycles",
+            "heap",
+            "int_block",
+            "leaf",
+            "lzf",
+            "segment",
+            "small_bytes",
+        ],
     ),
-    ("larder-collections", &["raw"]),
+    ("larder-collections", &["raw", "shapes::registry"]),
     ("larder-lua", &["elements", "gateway", "inspect", "scoped"]),
     ("larder-persist", &["sync_range"]),
     ("larder-python", &["fork"]),

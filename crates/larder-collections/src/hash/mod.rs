@@ -19,10 +19,14 @@
 //! Tested by `tests.rs` against a model with a clock, and by the table's tests.
 
 mod random;
+mod shaped;
 #[cfg(test)]
 mod tests;
 
-use crate::table::{FieldValue, FieldValueNew, Row, Table};
+use crate::shapes::{self, Fingerprint, SHAPE_FIELDS_MAX};
+use crate::table::{FIELD_INLINE_MAX, FieldValue, FieldValueNew, Row, Table};
+
+pub(crate) use shaped::Shaped;
 
 /// Due fields that a change takes out on its way, at most.
 const TAKEN_BY_CHANGE: usize = 16;
@@ -30,7 +34,22 @@ const TAKEN_BY_CHANGE: usize = 16;
 /// Fields and values. Clones are O(1) and independent.
 #[derive(Clone, Default)]
 pub struct Hash {
-    pub(crate) table: Table<FieldValue>,
+    pub(crate) form: Form,
+}
+
+/// What a hash is made of.
+#[derive(Clone)]
+pub(crate) enum Form {
+    /// Names and values.
+    Table(Table<FieldValue>),
+    /// The values of a shape; `mark` as that of a table.
+    Shaped { shaped: Shaped, mark: bool },
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Form::Table(Table::new())
+    }
 }
 
 /// Up to where a hash counts as small.
@@ -125,7 +144,7 @@ impl Hash {
 
     /// An empty hash with room for this many short fields and values of this many bytes together.
     pub fn with_room(fields: usize, bytes: usize) -> Self {
-        Hash { table: Table::with_room(fields, bytes + fields) }
+        Hash { form: Form::Table(Table::with_room(fields, bytes + fields)) }
     }
 
     /// A hash of these fields; None if one is there twice. `field_of` gives each again by the number that comes with it. O(n log n), and
@@ -137,6 +156,25 @@ impl Hash {
         field_of: impl Fn(u32) -> Field<'a>,
         limits: HashLimits,
     ) -> Option<Self> {
+        if fields.size_hint().1.is_none_or(|most| most > SHAPE_FIELDS_MAX) {
+            return Hash::of_names_and_values(fields, field_of, limits);
+        }
+        let fields: Vec<(u32, Field<'a>)> = fields.collect();
+        if fields.iter().all(|(_, field)| field.expire_at_ms.is_none()) {
+            let pairs = fields.iter().map(|(_, field)| (field.name, field.value));
+            if let Some(hash) = Hash::of_shape(pairs, limits) {
+                return Some(hash);
+            }
+        }
+        Hash::of_names_and_values(fields.into_iter(), field_of, limits)
+    }
+
+    /// The same for a hash that gets no shape.
+    fn of_names_and_values<'a>(
+        fields: impl Iterator<Item = (u32, Field<'a>)>,
+        field_of: impl Fn(u32) -> Field<'a>,
+        limits: HashLimits,
+    ) -> Option<Self> {
         let (mut longest, mut expires) = (0, false);
         let entry = |(id, field): (u32, Field<'a>)| {
             longest = longest.max(field.name.len()).max(field.value.len());
@@ -144,32 +182,71 @@ impl Hash {
             (id, field.into_entry())
         };
         let table = Table::of_entries(fields.map(entry), |id| field_of(id).into_entry())?;
-        let mut hash = Hash { table };
+        let mut hash = Hash { form: Form::Table(table) };
         hash.note_size(longest, expires, limits);
         Some(hash)
+    }
+
+    /// A hash of these fields, if there is a shape of their names in this order: then no field is there twice. O(n), and less
+    /// than any other way to make a hash.
+    pub fn of_shape<'a>(
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+        limits: HashLimits,
+    ) -> Option<Self> {
+        if !shapes::is_enabled() || !shapes::tries_all() {
+            return None;
+        }
+        let (mut fingerprint, mut count, mut longest) = (Fingerprint::new(), 0, 0);
+        for (name, value) in fields.clone() {
+            fingerprint = fingerprint.with(name);
+            longest = longest.max(name.len()).max(value.len());
+            count += 1;
+            if count > SHAPE_FIELDS_MAX {
+                return None;
+            }
+        }
+        let names = fields.clone().map(|(name, _)| name);
+        let values = fields.map(|(_, value)| value);
+        let shape = shapes::find(fingerprint, |shape| shape.names().eq(names))?;
+        if !Shaped::takes(values.clone()) {
+            return None;
+        }
+        shapes::note_outcome(true);
+        let mark = longest > limits.bytes_max || count as u64 > limits.count_max;
+        Some(Hash { form: Form::Shaped { shaped: Shaped::of(shape, values), mark } })
     }
 
     /// Number of fields, those included whose time has come but which are not taken out yet. O(1).
     #[inline]
     pub fn len(&self) -> usize {
-        self.table.len()
+        match &self.form {
+            Form::Table(table) => table.len(),
+            Form::Shaped { shaped, .. } => shaped.len(),
+        }
     }
 
     /// Whether nothing is left, not even fields whose time has come.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
+        self.len() == 0
     }
 
     /// Number of fields that readers see. O(1) unless fields are due.
     pub fn live(&self, now_ms: u64) -> usize {
-        self.table.len() - self.table.due(now_ms)
+        match &self.form {
+            Form::Table(table) => table.len() - table.due(now_ms),
+            Form::Shaped { shaped, .. } => shaped.len(),
+        }
     }
 
     /// The value of a field.
     #[inline]
     pub fn get(&self, name: &[u8], now_ms: u64) -> Option<&[u8]> {
-        let row = self.table.get(name)?;
+        let table = match &self.form {
+            Form::Table(table) => table,
+            Form::Shaped { shaped, .. } => return shaped.get(name),
+        };
+        let row = table.get(name)?;
         match row.expire_at_ms() {
             Some(at) if at <= now_ms => None,
             _ => Some(row.value()),
@@ -178,7 +255,13 @@ impl Hash {
 
     /// A field with its value and expiry.
     pub fn field(&self, name: &[u8], now_ms: u64) -> Option<Field<'_>> {
-        self.table.get(name).map(Field::of).filter(|field| field.is_live(now_ms))
+        match &self.form {
+            Form::Table(table) => table.get(name).map(Field::of).filter(|field| field.is_live(now_ms)),
+            Form::Shaped { shaped, .. } => {
+                let at = shaped.shape().position(name)?;
+                Some(Field { name: shaped.shape().name(at), value: shaped.value(at)?, expire_at_ms: None })
+            }
+        }
     }
 
     /// Sets the value of a field; true if the field was not there.
@@ -190,8 +273,11 @@ impl Hash {
         limits: HashLimits,
         now_ms: u64,
     ) -> bool {
+        if !matches!(expiry, FieldExpiry::At(_)) && self.set_shaped(name, value, limits) {
+            return false;
+        }
         let mut is_new = None;
-        if self.table.expiring() > 0 {
+        if self.expiring() > 0 {
             let field = self.field(name, now_ms);
             is_new = Some(field.is_none());
             if expiry == FieldExpiry::Keep
@@ -201,7 +287,7 @@ impl Hash {
             }
         }
         let expire_at_ms = if let FieldExpiry::At(at) = expiry { Some(at) } else { None };
-        let added = self.table.put(FieldValueNew { field: name, value, expire_at_ms });
+        let added = self.table_mut().put(FieldValueNew { field: name, value, expire_at_ms });
         self.note_size(name.len().max(value.len()), expire_at_ms.is_some(), limits);
         is_new.unwrap_or(added)
     }
@@ -215,14 +301,22 @@ impl Hash {
         now_ms: u64,
         compute: impl FnOnce(Option<&[u8]>) -> Result<V, E>,
     ) -> Result<V, E> {
+        let table = match &self.form {
+            Form::Table(table) => table,
+            Form::Shaped { shaped, .. } => {
+                let value = compute(shaped.get(name))?;
+                value.with_text(|text| self.set(name, text, FieldExpiry::Clear, limits, now_ms));
+                return Ok(value);
+            }
+        };
         let hash = Table::<FieldValue>::hash_of(name);
-        let row = self.table.get_hashed(hash, name);
+        let row = table.get_hashed(hash, name);
         let field = row.map(Field::of).filter(|field| field.is_live(now_ms));
         let (slot, expire_at_ms) =
             (row.map(|row| row.slot().index()), field.and_then(|field| field.expire_at_ms));
         let value = compute(field.map(|field| field.value))?;
         value.with_text(|text| {
-            self.table.put_found(hash, slot, FieldValueNew { field: name, value: text, expire_at_ms });
+            self.table_mut().put_found(hash, slot, FieldValueNew { field: name, value: text, expire_at_ms });
             self.note_size(name.len().max(text.len()), expire_at_ms.is_some(), limits);
         });
         Ok(value)
@@ -230,10 +324,15 @@ impl Hash {
 
     /// Sets the value of a field unless it is there; true if it was not.
     pub fn set_new(&mut self, name: &[u8], value: &[u8], limits: HashLimits, now_ms: u64) -> bool {
-        if self.table.expiring() > 0 && self.get(name, now_ms).is_none() {
-            self.table.remove(name);
+        if self.expiring() > 0 && self.get(name, now_ms).is_none() {
+            self.table_mut().remove(name);
         }
-        let added = self.table.insert(FieldValueNew { field: name, value, expire_at_ms: None });
+        if let Form::Shaped { shaped, .. } = &self.form
+            && shaped.get(name).is_some()
+        {
+            return false;
+        }
+        let added = self.table_mut().insert(FieldValueNew { field: name, value, expire_at_ms: None });
         if added {
             self.note_size(name.len().max(value.len()), false, limits);
         }
@@ -247,7 +346,16 @@ impl Hash {
 
     /// Removes a field after showing its value to `visit`.
     pub fn take<R>(&mut self, name: &[u8], now_ms: u64, visit: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        let taken = self.table.take(name, |row| {
+        if let Form::Shaped { shaped, .. } = &mut self.form {
+            let at = shaped.shape().position(name)?;
+            let result = visit(shaped.value(at)?);
+            shaped.remove(at);
+            if shaped.is_sparse() {
+                self.table_mut();
+            }
+            return Some(result);
+        }
+        let taken = self.table_mut().take(name, |row| {
             let field = Field::of(row);
             field.is_live(now_ms).then(|| visit(field.value))
         });
@@ -256,16 +364,29 @@ impl Hash {
 
     /// Gives a field an expiry, in milliseconds, or takes it away; false if there is no such field.
     pub fn set_expiry(&mut self, name: &[u8], expire_at_ms: Option<u64>, now_ms: u64) -> bool {
-        let found = self.field(name, now_ms).is_some() && self.table.set_expiry(name, expire_at_ms);
+        if self.field(name, now_ms).is_none() {
+            return false;
+        }
+        if expire_at_ms.is_none() && matches!(self.form, Form::Shaped { .. }) {
+            return true;
+        }
+        let found = self.table_mut().set_expiry(name, expire_at_ms);
         if found && expire_at_ms.is_some() {
-            self.table.set_mark();
+            self.set_mark();
         }
         found
     }
 
     /// All fields that readers see: of a small hash in the order in which they came.
     pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = Field<'_>> + Clone {
-        self.table.iter().map(Field::of).filter(move |field| field.is_live(now_ms))
+        match &self.form {
+            Form::Table(table) => {
+                Iter::Table(table.iter().map(Field::of).filter(move |field| field.is_live(now_ms)))
+            }
+            Form::Shaped { shaped, .. } => {
+                Iter::Shaped(shaped.iter().map(|(name, value)| Field { name, value, expire_at_ms: None }))
+            }
+        }
     }
 
     /// Visits about `count` fields from a cursor on and returns the next one, as [`Table::scan`] does. A hash that is called
@@ -275,7 +396,11 @@ impl Hash {
             self.iter(now_ms).for_each(visit);
             return 0;
         }
-        self.table.scan(cursor, count, |row| {
+        let table = match &self.form {
+            Form::Table(table) => table,
+            Form::Shaped { shaped, .. } => &table_of(shaped, true),
+        };
+        table.scan(cursor, count, |row| {
             let field = Field::of(row);
             if field.is_live(now_ms) {
                 visit(field);
@@ -285,43 +410,54 @@ impl Hash {
 
     /// Whether all fields are in one segment: a scan visits them all at once.
     pub fn is_one_block(&self) -> bool {
-        self.table.is_in_order()
+        match &self.form {
+            Form::Table(table) => table.is_in_order(),
+            Form::Shaped { .. } => true,
+        }
     }
 
     /// How Redis would store the hash.
     pub fn encoding(&self) -> HashEncoding {
-        if self.table.mark() { HashEncoding::Hashtable } else { HashEncoding::Listpack }
+        let mark = match &self.form {
+            Form::Table(table) => table.mark(),
+            Form::Shaped { mark, .. } => *mark,
+        };
+        if mark { HashEncoding::Hashtable } else { HashEncoding::Listpack }
     }
 
     /// Number of fields with an expiry. O(1).
     #[inline]
     pub fn expiring(&self) -> usize {
-        self.table.expiring()
+        self.table().map_or(0, Table::expiring)
     }
 
     /// A time, in milliseconds, before which no field expires; `u64::MAX` if none ever does. O(1).
     #[inline]
     pub fn soonest(&self) -> u64 {
-        self.table.soonest()
+        self.table().map_or(u64::MAX, Table::soonest)
     }
 
     /// Takes out up to `max` fields whose time has come, after showing them to `visit`; returns how many. Fewer than
     /// `max`: there are no more.
     pub fn take_due(&mut self, now_ms: u64, max: usize, mut visit: impl FnMut(Field<'_>)) -> usize {
-        self.table.take_due(now_ms, max, |row| visit(Field::of(row)))
+        match &mut self.form {
+            Form::Table(table) => table.take_due(now_ms, max, |row| visit(Field::of(row))),
+            Form::Shaped { .. } => 0,
+        }
     }
 
     /// Takes out a few fields whose time has come, so that changes of a hash clean it up; returns how many.
     #[inline]
     pub fn clean(&mut self, now_ms: u64, visit: impl FnMut(Field<'_>)) -> usize {
-        if self.table.soonest() <= now_ms { self.take_due(now_ms, TAKEN_BY_CHANGE, visit) } else { 0 }
+        if self.soonest() <= now_ms { self.take_due(now_ms, TAKEN_BY_CHANGE, visit) } else { 0 }
     }
 
     /// Takes a field out if its time has come; whether it has.
     pub fn take_if_due(&mut self, name: &[u8], now_ms: u64) -> bool {
-        let is_due = self.table.soonest() <= now_ms
-            && self.table.get(name).is_some_and(|row| !Field::of(row).is_live(now_ms));
-        is_due && self.table.remove(name)
+        let Form::Table(table) = &mut self.form else { return false };
+        let is_due =
+            table.soonest() <= now_ms && table.get(name).is_some_and(|row| !Field::of(row).is_live(now_ms));
+        is_due && table.remove(name)
     }
 
     /// Calls `f` with the value of each of several fields, in their order. In a large hash this is faster than one [`get`](Self::get) after the
@@ -334,6 +470,9 @@ impl Hash {
     ) {
         /// Lookups that are under way together.
         const LOOKUPS: usize = 16;
+        let Form::Table(table) = &self.form else {
+            return names.for_each(|name| f(self.get(name, now_ms)));
+        };
         if self.is_one_block() {
             return names.for_each(|name| f(self.get(name, now_ms)));
         }
@@ -343,9 +482,9 @@ impl Hash {
             if batch.is_empty() {
                 return;
             }
-            self.table.prefetch_each(batch.iter().map(|&(hash, _)| hash));
+            table.prefetch_each(batch.iter().map(|&(hash, _)| hash));
             for (hash, name) in batch.drain(..) {
-                let field = self.table.get_hashed(hash, name).map(Field::of);
+                let field = table.get_hashed(hash, name).map(Field::of);
                 f(field.filter(|field| field.is_live(now_ms)).map(|field| field.value));
             }
         }
@@ -353,33 +492,172 @@ impl Hash {
 
     /// Asks the processor to load what a walk over a small hash reads.
     pub fn prefetch_walk(&self) {
-        self.table.prefetch_walk();
+        match &self.form {
+            Form::Table(table) => table.prefetch_walk(),
+            Form::Shaped { shaped, .. } => shaped.prefetch(),
+        }
     }
 
     /// Asks the processor to load what lookups of fields with these hashes read in a large hash.
     pub fn prefetch_all(&self, hashes: &[u64]) {
-        self.table.prefetch_each(hashes.iter().copied());
+        if let Form::Table(table) = &self.form {
+            table.prefetch_each(hashes.iter().copied());
+        }
     }
 
-    /// Bytes of heap.
+    /// Bytes of heap, without those of a shape, which other hashes have too.
     pub fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes()
+        match &self.form {
+            Form::Table(table) => table.memory_bytes(),
+            Form::Shaped { shaped, .. } => shaped.heap_bytes(),
+        }
     }
 
     /// Allocations beside those of out-of-line strings. O(1).
     pub fn node_count(&self) -> usize {
-        self.table.node_count()
+        self.table().map_or(1, Table::node_count)
     }
 
     /// Panics unless the invariants hold.
     pub fn check_invariants(&self) {
-        self.table.check_invariants();
-        assert!(self.expiring() == 0 || self.table.mark(), "a hash with expiries is marked");
+        match &self.form {
+            Form::Table(table) => table.check_invariants(),
+            Form::Shaped { shaped, .. } => shaped.check_invariants(),
+        }
+        let is_marked = self.encoding() == HashEncoding::Hashtable;
+        assert!(self.expiring() == 0 || is_marked, "a hash with expiries is marked");
+    }
+
+    /// Makes the hash as small as it can be, before it is stored: gives it a shape if others have the same names in the
+    /// same order. O(fields) of a hash with up to [`SHAPE_FIELDS_MAX`] of them, else O(1).
+    pub fn settle(&mut self) {
+        if !shapes::is_enabled() {
+            return;
+        }
+        let (shaped, mark) = match &mut self.form {
+            Form::Table(table) if shapes::may_try() => (shaped_of(table), table.mark()),
+            Form::Table(_) => return,
+            Form::Shaped { shaped, .. } => return shaped.tidy(),
+        };
+        if let Some(shaped) = shaped {
+            self.form = Form::Shaped { shaped, mark };
+        }
+    }
+
+    /// Whether [`settle`](Self::settle) would give the hash a shape, as there is one with its names. Counts nothing.
+    pub fn may_take_shape(&self) -> bool {
+        let Form::Table(table) = &self.form else { return false };
+        if !is_candidate(table) || !shapes::is_enabled() {
+            return false;
+        }
+        let names = table.iter().map(|row| row.key());
+        let fingerprint = names.clone().fold(Fingerprint::new(), Fingerprint::with);
+        shapes::find(fingerprint, |shape| shape.names().eq(names)).is_some()
+    }
+
+    /// Whether the hash has a shape.
+    pub fn is_shaped(&self) -> bool {
+        matches!(self.form, Form::Shaped { .. })
+    }
+
+    #[inline]
+    fn table(&self) -> Option<&Table<FieldValue>> {
+        match &self.form {
+            Form::Table(table) => Some(table),
+            Form::Shaped { .. } => None,
+        }
+    }
+
+    /// The table of a hash, which gets names of its own if it has none.
+    #[inline]
+    fn table_mut(&mut self) -> &mut Table<FieldValue> {
+        if let Form::Shaped { shaped, mark } = &self.form {
+            self.form = Form::Table(table_of(shaped, *mark));
+        }
+        match &mut self.form {
+            Form::Table(table) => table,
+            Form::Shaped { .. } => unreachable!("it was just given names"),
+        }
+    }
+
+    fn set_mark(&mut self) {
+        match &mut self.form {
+            Form::Table(table) => table.set_mark(),
+            Form::Shaped { mark, .. } => *mark = true,
+        }
+    }
+
+    /// Sets a field that the shape of the hash has; false, and nothing is done, if that is not possible.
+    #[inline]
+    fn set_shaped(&mut self, name: &[u8], value: &[u8], limits: HashLimits) -> bool {
+        let Form::Shaped { shaped, .. } = &mut self.form else { return false };
+        let is_set = shaped.shape().position(name).is_some_and(|at| shaped.set(at, value));
+        if is_set && value.len() > limits.bytes_max {
+            self.set_mark();
+        }
+        is_set
     }
 
     fn note_size(&mut self, bytes: usize, expires: bool, limits: HashLimits) {
-        if expires || bytes > limits.bytes_max || self.table.len() as u64 > limits.count_max {
-            self.table.set_mark();
+        if expires || bytes > limits.bytes_max || self.len() as u64 > limits.count_max {
+            self.set_mark();
+        }
+    }
+}
+
+/// The fields of a table as the values of a shape, if enough hashes have the same names in the same order.
+fn shaped_of(table: &Table<FieldValue>) -> Option<Shaped> {
+    let values = table.iter().map(|row| row.value());
+    if !is_candidate(table) || !Shaped::takes(values.clone()) {
+        return None;
+    }
+    let names = table.iter().map(|row| row.key());
+    let fingerprint = names.clone().fold(Fingerprint::new(), Fingerprint::with);
+    let found = shapes::find(fingerprint, |shape| shape.names().eq(names.clone()));
+    shapes::note_outcome(found.is_some());
+    let shape = match found {
+        Some(shape) => shape,
+        None if !shapes::note(fingerprint) => return None,
+        None if names.clone().any(|name| name.len() > FIELD_INLINE_MAX) => return None,
+        None => shapes::create(fingerprint, names)?,
+    };
+    Some(Shaped::of(shape, values))
+}
+
+/// Whether the fields of a table may be those of a shape.
+#[inline]
+fn is_candidate(table: &Table<FieldValue>) -> bool {
+    table.is_in_order() && !table.is_empty() && table.len() <= SHAPE_FIELDS_MAX
+}
+
+/// A table of the fields of a hash with a shape.
+fn table_of(shaped: &Shaped, mark: bool) -> Table<FieldValue> {
+    let bytes = shaped.iter().map(|(name, value)| 1 + name.len() + value.len()).sum();
+    let mut table = Table::with_room(shaped.len(), bytes);
+    for (field, value) in shaped.iter() {
+        table.insert(FieldValueNew { field, value, expire_at_ms: None });
+    }
+    if mark {
+        table.set_mark();
+    }
+    table
+}
+
+/// The fields of either form.
+#[derive(Clone)]
+enum Iter<T, S> {
+    Table(T),
+    Shaped(S),
+}
+
+impl<'a, T: Iterator<Item = Field<'a>>, S: Iterator<Item = Field<'a>>> Iterator for Iter<T, S> {
+    type Item = Field<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Field<'a>> {
+        match self {
+            Iter::Table(fields) => fields.next(),
+            Iter::Shaped(fields) => fields.next(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Random fields.
 
-use super::{Field, Hash};
+use super::{Field, Form, Hash};
 use std::collections::HashSet;
 
 /// Draws in a row that may hit due fields before all fields are looked at.
@@ -11,8 +11,11 @@ const DRAW_PART: usize = 4;
 impl Hash {
     /// A field that readers see, each with the same chance; None when there is none.
     pub fn random(&self, now_ms: u64, rng: &mut fastrand::Rng) -> Option<Field<'_>> {
+        let Form::Table(table) = &self.form else {
+            return self.iter(now_ms).nth(rng.usize(..self.len().max(1)));
+        };
         for _ in 0..DRAWS_MAX {
-            let field = Field::of(self.table.sample(rng)?);
+            let field = Field::of(table.sample(rng)?);
             if field.is_live(now_ms) {
                 return Some(field);
             }

@@ -123,6 +123,67 @@ fn hashes_behave_like_a_map_with_a_clock() {
     }
 }
 
+/// A small hash shows its fields in the order in which they came, whether it has names of its own or those of a shape, and
+/// however often it gets and loses one.
+#[test]
+fn small_hashes_keep_their_order_whatever_their_form() {
+    let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(3));
+    type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+    let mut hashes: Vec<(Hash, Fields)> = (0..40).map(|_| Default::default()).collect();
+    let (mut shaped, mut own) = (0, 0);
+    for _ in 0..60_000 {
+        let at = rng.usize(..hashes.len());
+        let (hash, known) = &mut hashes[at];
+        // Most hashes get their names in the same order.
+        let number = if rng.u32(..8) > 0 { known.len() % 8 } else { rng.usize(..8) };
+        let name = format!("name {number}").into_bytes();
+        let value =
+            vec![b'a' + rng.u8(..26); if rng.u32(..30) == 0 { rng.usize(..300) } else { rng.usize(3..6) }];
+        let place = known.iter().position(|(other, _)| *other == name);
+        match rng.u32(..14) {
+            0..5 => {
+                assert_eq!(hash.set(&name, &value, FieldExpiry::Clear, LIMITS, 0), place.is_none());
+                match place {
+                    Some(place) => known[place].1 = value,
+                    None => known.push((name, value)),
+                }
+            }
+            5 => {
+                assert_eq!(hash.set_new(&name, &value, LIMITS, 0), place.is_none());
+                if place.is_none() {
+                    known.push((name, value));
+                }
+            }
+            6 => {
+                let taken = hash.take(&name, 0, <[u8]>::to_vec);
+                assert_eq!(taken, place.map(|place| known.remove(place).1));
+            }
+            7 => {
+                let text = String::from_utf8(value.clone()).unwrap();
+                let result = hash.change(&name, LIMITS, 0, |_| Ok::<_, ()>(text));
+                assert!(result.is_ok());
+                match place {
+                    Some(place) => known[place].1 = value,
+                    None => known.push((name, value)),
+                }
+            }
+            8..13 => hash.settle(),
+            _ => {
+                // All forms of a list of names come together, so that shapes are found.
+                let copy = rng.usize(..hashes.len());
+                hashes[copy] = hashes[at].clone();
+            }
+        }
+        let (hash, known) = &hashes[at];
+        let fields = hash.iter(0).map(|field| (field.name.to_vec(), field.value.to_vec()));
+        assert!(fields.eq(known.iter().cloned()), "{known:?}");
+        assert_eq!(hash.len(), known.len());
+        hash.check_invariants();
+        *if hash.is_shaped() { &mut shaped } else { &mut own } += 1;
+    }
+    assert!(shaped > 5_000 && own > 5_000, "{shaped} with a shape, {own} without");
+}
+
 #[test]
 fn the_encoding_is_that_of_redis_and_does_not_go_back() {
     let mut hash = Hash::new();

@@ -6,7 +6,7 @@
 //!
 //! Cost: 8.1 bytes per key beside key and value (14.1 with an expiry), and the slack of the segments: in all about 47 bytes
 //! of heap for 16 + 20 (resident 48.4 to 48.8 from half a million keys on, at every size; 52 to 56 after twice as many
-//! removals and inserts as keys). An empty table is 72 bytes and allocates nothing. Get, put, remove O(1), moving at
+//! removals and inserts as keys). An empty table is 80 bytes and allocates nothing. Get, put, remove O(1), moving at
 //! most one segment of 4 KB; a split doubles the directory now and then, a copy of 8 bytes per slot.
 //!
 //! ```text
@@ -36,9 +36,12 @@
 //! Tested by `tests/` here: a model, hostile hashes, scans and snapshots under change, chi-square, expiry, drops.
 
 mod capture;
+mod embed;
 mod entry;
 mod expiry;
 mod hash;
+mod hot;
+mod hot_set;
 mod parts;
 mod prefix;
 mod sample;
@@ -52,6 +55,7 @@ mod tests;
 
 pub use crate::segment_scan::CURSOR_BITS;
 pub use capture::{Captured, CapturedKeys};
+pub use embed::{Unchanged, WriteBack};
 pub use entry::EntryMut;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
@@ -86,6 +90,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
             len: 0,
             expiry: None,
             capture: None,
+            hot: None,
             sample_bits: 0,
             hash: PhantomData,
         }
@@ -180,7 +185,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         self.find_mut(hash, key).map(EntryMut)
     }
 
-    /// The value of a key when it is one of its own, to be changed.
+    /// The value of a key when it is not in its record, to be changed.
     pub fn get_mut(&mut self, hash: u64, key: &[u8]) -> Option<OutMut<'_, V>> {
         self.preserve(hash, key);
         self.find_mut(hash, key)?.into_out()
@@ -191,11 +196,6 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         self.find_mut(hash, key)?.into_out()
     }
 
-    /// Changes the value of a key when it is one of its own.
-    pub fn modify_out<R>(&mut self, hash: u64, key: &[u8], change: impl FnOnce(&mut V) -> R) -> Option<R> {
-        self.get_mut(hash, key).map(|mut value| change(&mut value))
-    }
-
     /// The bytes of an inline value, to be changed in place.
     pub fn inline_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut [u8]> {
         self.preserve(hash, key);
@@ -204,6 +204,23 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
 
     /// Inserts a key, or replaces its value; returns what the value was if the key was there.
     pub fn put(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        value: NewValue<'_, V>,
+        expire: ExpireChange,
+        access: u32,
+    ) -> Option<Old<V>> {
+        let NewValue::Out(mut value) = value else { return self.put_as(hash, key, value, expire, access) };
+        value.settle();
+        let embedded = value.with_embedded(|embedded| {
+            embedded.map(|bytes| self.put_as(hash, key, NewValue::Embedded(bytes), expire, access))
+        });
+        embedded.unwrap_or_else(|| self.put_as(hash, key, NewValue::Out(value), expire, access))
+    }
+
+    /// Puts a value in the form that it has.
+    fn put_as(
         &mut self,
         hash: u64,
         key: &[u8],

@@ -1,6 +1,7 @@
 //! What a table consists of.
 
 use super::hash::KeyHash;
+use super::hot_set::HotSet;
 use larder_packed::segment::{Directory, IntoRaw};
 use std::marker::PhantomData;
 
@@ -17,6 +18,7 @@ pub struct KeyTable<V: IntoRaw, H: KeyHash> {
     pub(super) len: usize,
     pub(super) expiry: Option<Box<Expiry>>,
     pub(super) capture: Option<Box<Capture<V, H>>>,
+    pub(super) hot: Option<Box<HotSet>>,
     pub(super) sample_bits: u8,
     pub(super) hash: PhantomData<fn() -> H>,
 }

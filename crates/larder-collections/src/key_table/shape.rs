@@ -119,5 +119,6 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         self.directory.clear();
         self.close_minima();
         self.sample_bits = 0;
+        self.hot = None;
     }
 }

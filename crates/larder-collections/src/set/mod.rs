@@ -61,6 +61,17 @@ pub struct Parts {
     strings: Table<Member>,
 }
 
+impl Parts {
+    /// The same with strings of its own.
+    pub(crate) fn into_own(mut self: Arc<Self>) -> Arc<Self> {
+        if self.strings.lies_in_place() {
+            let parts = Arc::make_mut(&mut self);
+            parts.strings = parts.strings.clone();
+        }
+        self
+    }
+}
+
 impl Set {
     /// An empty set.
     pub fn new() -> Set {

@@ -8,9 +8,9 @@
 use super::node::{Child, LEVEL_BITS, Leaf, POSITION_BITS};
 use super::place::{DEPTH_SLACK, Place, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX, Sought};
 use super::tree::{DEPTH_MAX, NEVER, Tree, bits_for, soonest_of};
-use super::{Shape, Table};
+use super::{RUN_BYTES_MAX, RUN_ENTRIES_MAX, Shape, Table};
 use crate::key_table::{KeyHash, position};
-use larder_packed::segment::{Layout, Rows};
+use larder_packed::segment::{Layout, Rows, Run};
 use std::sync::Arc;
 
 const _: () = assert!(SEGMENT_SLOTS_MAX < u8::MAX as usize);
@@ -48,6 +48,11 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             Hashed { hash: H::hash(L::new_key(new)), id, bytes: bytes as u32 }
         };
         let hashed: Vec<Hashed> = entries.map(hash).collect();
+        if hashed.len() <= RUN_ENTRIES_MAX
+            && let Some(run) = run_of::<L>(&hashed, &entry_of)
+        {
+            return run.map(|run| Table::of(Shape::Run { run, mark: false }));
+        }
         assert!(u32::try_from(hashed.len()).is_ok(), "the caller has fewer");
         let bulk = Bulk { entry_of, depth_max: 0, expires, made: Made::default(), rest: Vec::new() };
         if fits::<L>(hashed.len(), size) {
@@ -56,6 +61,28 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             bulk.tree::<L, H>(hashed, size)
         }
     }
+}
+
+/// A run of few entries; None if a run does not take them, and Some(None) if a key is there twice.
+fn run_of<'a, L: Layout>(hashed: &[Hashed], entry_of: impl Fn(u32) -> L::New<'a>) -> Option<Option<Run<L>>> {
+    let bytes = hashed.iter().map(|entry| entry.bytes as usize + 1).sum();
+    if bytes > RUN_BYTES_MAX {
+        return None;
+    }
+    let mut run = Run::with_room(bytes);
+    for (at, entry) in hashed.iter().enumerate() {
+        let new = entry_of(entry.id);
+        if !run.takes(new, None) {
+            return None;
+        }
+        let is_twin =
+            |other: &Hashed| other.hash == entry.hash && L::new_key(entry_of(other.id)) == L::new_key(new);
+        if hashed[..at].iter().any(is_twin) {
+            return Some(None);
+        }
+        run.insert(new);
+    }
+    Some(Some(run))
 }
 
 /// Whether one segment takes this many entries of this many bytes in all.
@@ -225,7 +252,7 @@ impl<F> Bulk<F> {
         if self.ends::<L>(depth, before, sorted) {
             return Child::Leaf(self.leaf(depth, before, sorted));
         }
-        let mut node = Run { level: depth, children: Vec::new(), starts: 0 };
+        let mut node = Branch { level: depth, children: Vec::new(), starts: 0 };
         self.halve(&mut node, start, depth, before, sorted);
         self.made.nodes += 1;
         Child::of_children(node.children, node.starts)
@@ -234,7 +261,7 @@ impl<F> Bulk<F> {
     /// Adds what a node has for the positions that share their first `depth` bits with `start`: a child, or those of two halves.
     fn divide<'a, L: Layout>(
         &mut self,
-        node: &mut Run<L>,
+        node: &mut Branch<L>,
         start: u32,
         depth: u32,
         before: u32,
@@ -253,7 +280,7 @@ impl<F> Bulk<F> {
 
     fn halve<'a, L: Layout>(
         &mut self,
-        node: &mut Run<L>,
+        node: &mut Branch<L>,
         start: u32,
         depth: u32,
         before: u32,
@@ -303,7 +330,7 @@ impl<F> Bulk<F> {
 }
 
 /// A node that is being made.
-struct Run<L: Layout> {
+struct Branch<L: Layout> {
     /// Bits of the position above it.
     level: u32,
     children: Vec<Child<L>>,

@@ -1,10 +1,10 @@
-//! Changes: put, insert, remove, and the way between the two shapes.
+//! Changes: put, insert, remove, and the way between segment and tree.
 
 use super::place::Sought;
 use super::tree::Tree;
 use super::{Place, Row, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX, Shape, Table};
 use crate::key_table::KeyHash;
-use larder_packed::segment::{Layout, Rows};
+use larder_packed::segment::{Layout, Rows, Run};
 use std::sync::Arc;
 
 impl<L: Layout, H: KeyHash> Table<L, H> {
@@ -12,7 +12,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// in the order of a small table.
     #[inline]
     pub fn put(&mut self, new: L::New<'_>) -> bool {
-        self.add(H::hash(L::new_key(new)), new, true, Sought::Unknown)
+        self.add(None, new, true, Sought::Unknown)
     }
 
     /// As [`put`](Self::put), after [`get_hashed`](Self::get_hashed) of this hash has found the key in this slot, or nowhere, and nothing was
@@ -20,13 +20,13 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     #[inline]
     pub fn put_found(&mut self, hash: u64, slot: Option<usize>, new: L::New<'_>) -> bool {
         debug_assert_eq!(slot, self.get_hashed(hash, L::new_key(new)).map(|row| row.slot().index()));
-        self.add(hash, new, true, slot.map_or(Sought::Absent, Sought::In))
+        self.add(Some(hash), new, true, slot.map_or(Sought::Absent, Sought::In))
     }
 
     /// Adds an entry unless its key is there; true if it was not.
     #[inline]
     pub fn insert(&mut self, new: L::New<'_>) -> bool {
-        self.add(H::hash(L::new_key(new)), new, false, Sought::Unknown)
+        self.add(None, new, false, Sought::Unknown)
     }
 
     /// Removes a key; true if it was there.
@@ -37,25 +37,38 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 
     /// Removes a key after showing its entry to `visit`.
     pub fn take<R>(&mut self, key: &[u8], visit: impl FnOnce(Row<'_, L>) -> R) -> Option<R> {
-        let place = Place::of(H::hash(key));
         match &mut self.shape {
+            Shape::Run { run, .. } => {
+                let row = run.find(key)?;
+                let result = visit(row);
+                run.remove(row.slot());
+                Some(result)
+            }
             Shape::Small { rows, .. } => {
-                let row = rows.find(place.tag, key)?;
+                let row = rows.find(Place::of(H::hash(key)).tag, key)?;
                 let result = visit(row);
                 rows.remove_in_order(row.slot());
-                rows.shrink();
+                if !self.become_run_if_it_can() {
+                    self.shrink_small();
+                }
                 Some(result)
             }
             Shape::Tree(tree) => {
-                let result = Arc::make_mut(tree).take(place, key, visit)?;
+                let result = Arc::make_mut(tree).take(Place::of(H::hash(key)), key, visit)?;
                 self.become_small_if_it_can();
                 Some(result)
             }
         }
     }
 
-    fn add(&mut self, hash: u64, new: L::New<'_>, replaces: bool, sought: Sought) -> bool {
-        let place = Place::of(hash);
+    fn add(&mut self, hash: Option<u64>, new: L::New<'_>, replaces: bool, sought: Sought) -> bool {
+        if let Shape::Run { run, .. } = &mut self.shape {
+            if let Some(added) = add_to_run(run, new, replaces, sought) {
+                return added;
+            }
+            self.become_segment();
+        }
+        let place = Place::of(hash.unwrap_or_else(|| H::hash(L::new_key(new))));
         if let Shape::Small { rows, .. } = &mut self.shape {
             if let Some(added) = add_small(rows, place, new, replaces, sought) {
                 return added;
@@ -72,13 +85,14 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// The tree of a table that is one.
     pub(super) fn tree_mut(&mut self) -> &mut Tree<L> {
         match &mut self.shape {
-            Shape::Small { .. } => unreachable!("the caller has made it a tree"),
+            Shape::Run { .. } | Shape::Small { .. } => unreachable!("the caller has made it a tree"),
             Shape::Tree(tree) => Arc::make_mut(tree),
         }
     }
 
-    /// Makes a small table a tree of one segment. O(1).
+    /// Makes a small table a tree of one segment. O(1), and O(entries) of a run.
     pub(super) fn become_tree(&mut self) {
+        self.become_segment();
         if let Shape::Small { rows, mark } = &mut self.shape {
             let rows = std::mem::replace(rows, Rows::with_room(0, 0));
             self.shape = Shape::Tree(Arc::new(Tree::of(rows, *mark)));
@@ -102,8 +116,36 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         // An overflowing segment stays a tree's: a small table promises the limits.
         if rows.page().content_bytes() <= SEGMENT_BYTES_MAX && rows.page().slots() <= SEGMENT_SLOTS_MAX {
             self.shape = Shape::Small { rows: rows.clone(), mark };
+            self.become_run_if_it_can();
         }
     }
+
+    fn shrink_small(&mut self) {
+        if let Shape::Small { rows, .. } = &mut self.shape {
+            rows.shrink();
+        }
+    }
+}
+
+/// Adds an entry to a run; None if the table has to become a segment before.
+fn add_to_run<L: Layout>(run: &mut Run<L>, new: L::New<'_>, replaces: bool, sought: Sought) -> Option<bool> {
+    let row = match sought {
+        Sought::Unknown => run.find(L::new_key(new)),
+        Sought::Absent => None,
+        Sought::In(index) => run.row(index),
+    };
+    let found = row.map(|row| (row.slot(), row.entry_bytes()));
+    if found.is_some() && !replaces {
+        return Some(false);
+    }
+    if !run.takes(new, found.map(|(_, bytes)| bytes)) {
+        return None;
+    }
+    match found {
+        Some((slot, _)) => run.replace(slot, new),
+        None => run.insert(new),
+    }
+    Some(found.is_none())
 }
 
 /// Adds an entry to the segment of a small table; None if the table has to become a tree before.

@@ -14,7 +14,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// Number of entries that expire at some time. O(1).
     pub fn expiring(&self) -> usize {
         match &self.shape {
-            Shape::Small { .. } => 0,
+            Shape::Run { .. } | Shape::Small { .. } => 0,
             Shape::Tree(tree) => tree.expiring,
         }
     }
@@ -23,7 +23,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     #[inline]
     pub fn soonest(&self) -> u64 {
         match &self.shape {
-            Shape::Small { .. } => NEVER,
+            Shape::Run { .. } | Shape::Small { .. } => NEVER,
             Shape::Tree(tree) => tree.soonest,
         }
     }

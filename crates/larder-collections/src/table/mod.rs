@@ -11,6 +11,7 @@
 //! O(levels) nodes of at most 1.5 KB and one segment.
 //!
 //! ```text
+//!  Run --> entries and nothing else           up to 32 entries or 512 bytes, in the order of their insertion
 //!  Small --> segment                          up to 128 entries or 4 KB, in the order of their insertion
 //!
 //!  Tree --> len, bytes, soonest, .. | root --> Node    starts: bit s set where a run of slots starts
@@ -41,6 +42,7 @@ mod change;
 mod expiry;
 mod node;
 mod place;
+mod small;
 mod stats;
 mod tree;
 mod walk;
@@ -49,13 +51,14 @@ mod walk;
 mod tests;
 
 pub use larder_packed::segment::{
-    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, VALUE_INLINE_MAX,
+    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, RUN_BYTES_MAX,
+    RUN_ENTRIES_MAX, Row, VALUE_INLINE_MAX,
 };
 pub use place::{DEPTH_SLACK, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 
 use crate::key_table::{KeyHash, position};
 use crate::member_hash::MemberHash;
-use larder_packed::segment::Rows;
+use larder_packed::segment::{Rows, Run};
 use place::Place;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -69,18 +72,22 @@ pub struct Table<L: Layout, H: KeyHash = MemberHash> {
 
 /// What a table is made of.
 pub(crate) enum Shape<L: Layout> {
+    Run { run: Run<L>, mark: bool },
     Small { rows: Rows<L>, mark: bool },
     Tree(Arc<Tree<L>>),
 }
 
 impl<L: Layout, H: KeyHash> Table<L, H> {
-    /// An empty table.
+    /// An empty table; allocates nothing.
     pub fn new() -> Self {
-        Table::with_room(0, 0)
+        Table::of(Shape::Run { run: Run::new(), mark: false })
     }
 
     /// An empty table with room for this many entries of this many bytes in all, if that is one segment at most.
     pub fn with_room(slots: usize, entry_bytes: usize) -> Self {
+        if slots <= RUN_ENTRIES_MAX && slots + entry_bytes <= RUN_BYTES_MAX {
+            return Table::of(Shape::Run { run: Run::with_room(slots + entry_bytes), mark: false });
+        }
         let fits = slots <= SEGMENT_SLOTS_MAX && entry_bytes <= SEGMENT_BYTES_MAX;
         let rows = if fits { Rows::with_room(slots, entry_bytes) } else { Rows::with_room(0, 0) };
         Table::of(Shape::Small { rows, mark: false })
@@ -90,6 +97,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     #[inline]
     pub fn len(&self) -> usize {
         match &self.shape {
+            Shape::Run { run, .. } => run.len(),
             Shape::Small { rows, .. } => rows.page().live(),
             Shape::Tree(tree) => tree.len,
         }
@@ -105,7 +113,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     #[inline]
     pub fn mark(&self) -> bool {
         match &self.shape {
-            Shape::Small { mark, .. } => *mark,
+            Shape::Run { mark, .. } | Shape::Small { mark, .. } => *mark,
             Shape::Tree(tree) => tree.mark,
         }
     }
@@ -113,15 +121,20 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// Sets the owner's bit.
     pub fn set_mark(&mut self) {
         match &mut self.shape {
-            Shape::Small { mark, .. } => *mark = true,
+            Shape::Run { mark, .. } | Shape::Small { mark, .. } => *mark = true,
             Shape::Tree(tree) if tree.mark => {}
             Shape::Tree(tree) => Arc::make_mut(tree).mark = true,
         }
     }
 
+    /// Whether the entries are those of a record, which are being changed in place.
+    pub(crate) fn lies_in_place(&self) -> bool {
+        matches!(&self.shape, Shape::Run { run, .. } if run.is_in_place())
+    }
+
     /// Whether the entries come in the order in which they were inserted.
     pub fn is_in_order(&self) -> bool {
-        matches!(self.shape, Shape::Small { .. })
+        !matches!(self.shape, Shape::Tree(_))
     }
 
     /// The hash by which the table finds a key, for [`get_hashed`](Self::get_hashed).
@@ -133,14 +146,20 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// The entry of a key.
     #[inline]
     pub fn get(&self, key: &[u8]) -> Option<Row<'_, L>> {
-        self.get_hashed(H::hash(key), key)
+        match &self.shape {
+            Shape::Run { run, .. } => run.find(key),
+            _ => self.get_hashed(H::hash(key), key),
+        }
     }
 
     /// The entry of a key whose hash is known.
     #[inline]
     pub fn get_hashed(&self, hash: u64, key: &[u8]) -> Option<Row<'_, L>> {
         let place = Place::of(hash);
-        self.rows_at(place.position).find(place.tag, key)
+        match self.rows_at(place.position) {
+            Some(rows) => rows.find(place.tag, key),
+            None => self.get(key),
+        }
     }
 
     /// Whether a key is there.
@@ -153,14 +172,19 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// faster after a round of this for all, and a round of [`prefetch_entry`](Self::prefetch_entry).
     #[inline]
     pub fn prefetch(&self, hash: u64) {
-        self.rows_at(position(hash)).prefetch();
+        match self.rows_at(position(hash)) {
+            Some(rows) => rows.prefetch(),
+            None => self.prefetch_walk(),
+        }
     }
 
     /// Asks the processor to load the entry that a lookup of this hash looks at first.
     #[inline]
     pub fn prefetch_entry(&self, hash: u64) {
         let place = Place::of(hash);
-        self.rows_at(place.position).prefetch_entry(place.tag);
+        if let Some(rows) = self.rows_at(place.position) {
+            rows.prefetch_entry(place.tag);
+        }
     }
 
     /// Asks the processor to load what lookups of these hashes read: at first the segments, all at once; when they have arrived, the entries in
@@ -170,12 +194,13 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         hashes.for_each(|hash| self.prefetch_entry(hash));
     }
 
-    /// The segment of a position.
+    /// The segment of a position; a run has none.
     #[inline]
-    fn rows_at(&self, position: u32) -> &Rows<L> {
+    fn rows_at(&self, position: u32) -> Option<&Rows<L>> {
         match &self.shape {
-            Shape::Small { rows, .. } => rows,
-            Shape::Tree(tree) => tree.root.leaf(position).rows(),
+            Shape::Run { .. } => None,
+            Shape::Small { rows, .. } => Some(rows),
+            Shape::Tree(tree) => Some(tree.root.leaf(position).rows()),
         }
     }
 
@@ -187,6 +212,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 impl<L: Layout, H: KeyHash> Clone for Table<L, H> {
     fn clone(&self) -> Self {
         Table::of(match &self.shape {
+            Shape::Run { run, mark } => Shape::Run { run: run.clone(), mark: *mark },
             Shape::Small { rows, mark } => Shape::Small { rows: rows.clone(), mark: *mark },
             Shape::Tree(tree) => Shape::Tree(Arc::clone(tree)),
         })

@@ -14,6 +14,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// Bytes of heap. O(1), or O(entries) of a small table with long strings.
     pub fn memory_bytes(&self) -> usize {
         match &self.shape {
+            Shape::Run { run, .. } => run.heap_bytes(),
             Shape::Small { rows, .. } => rows.heap_bytes(),
             Shape::Tree(tree) => {
                 let children = tree.segments as usize + tree.nodes as usize - 1;
@@ -26,13 +27,19 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// Allocations beside those of out-of-line strings. O(1).
     pub fn node_count(&self) -> usize {
         match &self.shape {
-            Shape::Small { .. } => 1,
+            Shape::Run { .. } | Shape::Small { .. } => 1,
             Shape::Tree(tree) => 1 + tree.segments as usize + tree.nodes as usize,
         }
     }
 
     /// Panics unless the invariants of the [module](super) hold.
     pub fn check_invariants(&self) {
+        if let Shape::Run { run, .. } = &self.shape {
+            run.check_invariants();
+            let keys: HashSet<_> = run.rows().map(|row| row.key()).collect();
+            assert_eq!(keys.len(), run.len(), "T1: a key is twice");
+            return;
+        }
         let mut keys = HashSet::new();
         for rows in self.segments() {
             rows.check_invariants();
@@ -44,12 +51,13 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
                 assert_eq!(start, first, "T1: a position");
                 assert_eq!(rows.page().tag(row.slot().index()), place.tag, "T1: a tag");
                 assert!(keys.insert(row.key()), "T1: a key is twice");
-                let found = self.rows_at(place.position).find(place.tag, row.key());
+                let found = self.rows_at(place.position).and_then(|rows| rows.find(place.tag, row.key()));
                 assert!(found.is_some(), "T1: a key is not found");
             }
         }
         assert_eq!(keys.len(), self.len(), "T3");
         match &self.shape {
+            Shape::Run { .. } => {}
             Shape::Small { rows, .. } => check_small(rows),
             Shape::Tree(tree) => check_tree(tree, self.segments()),
         }

@@ -2,10 +2,10 @@
 
 use super::node::{Child, POSITION_BITS};
 use super::tree::leaf_start;
-use super::{Row, Shape, Table};
+use super::{Place, Row, Shape, Table};
 use crate::key_table::{KeyHash, position};
 use crate::segment_scan::{self, Segment};
-use larder_packed::segment::{Layout, Rows, RowsIter};
+use larder_packed::segment::{Layout, Rows, RowsIter, RunIter};
 use std::slice;
 
 impl<L: Layout, H: KeyHash> Table<L, H> {
@@ -14,8 +14,16 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// A cursor has [`CURSOR_BITS`](segment_scan::CURSOR_BITS), and every number is a valid one. Each entry that is there from the
     /// first call to the last is visited exactly once, whatever is put and removed meanwhile.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Row<'_, L>)) -> u64 {
+        if let Shape::Run { run, .. } = &self.shape {
+            let is_next = |row: &Row<'_, L>| {
+                let place = Place::of(H::hash(row.key()));
+                !segment_scan::is_past(cursor, place.position, place.tag)
+            };
+            run.rows().filter(is_next).for_each(visit);
+            return 0;
+        }
         let segment_at = |at: u32| {
-            let rows = self.rows_at(at);
+            let rows = self.rows_at(at)?;
             let start = u64::from(leaf_start(at, rows.depth()));
             let range = start..start + (1 << (POSITION_BITS - rows.depth()));
             Some(Segment { of: rows, page: rows.page(), range })
@@ -28,15 +36,23 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 
     /// Asks the processor to load what a walk over a small table reads. A caller with other things to do meanwhile comes early.
     pub fn prefetch_walk(&self) {
-        if let Shape::Small { rows, .. } = &self.shape {
-            rows.prefetch_walk();
+        match &self.shape {
+            Shape::Run { run, .. } => run.prefetch(),
+            Shape::Small { rows, .. } => rows.prefetch_walk(),
+            Shape::Tree(_) => {}
         }
     }
 
     /// All entries: of a small table in the order of their insertion, else by position of their segments.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_, L>> + Clone {
-        let (first, leaves) = self.leaves();
-        Iter { rows: first.rows(), leaves }
+        match &self.shape {
+            Shape::Run { run, .. } => Iter { rows: Block::Run(run.rows()), leaves: Leaves::none() },
+            Shape::Small { rows, .. } => Iter { rows: Block::Segment(rows.rows()), leaves: Leaves::none() },
+            Shape::Tree(tree) => {
+                let mut leaves = Leaves::of(&tree.root);
+                Iter { rows: Block::Segment(leaves.next().expect("a tree has a leaf").rows()), leaves }
+            }
+        }
     }
 
     /// An entry, each with the same chance; None when there is none. O(1) on average.
@@ -48,6 +64,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             return None;
         }
         let tree = match &self.shape {
+            Shape::Run { run, .. } => return run.row(rng.usize(..run.len())),
             Shape::Small { rows, .. } => return rows.row(rng.usize(..rows.page().slots())),
             Shape::Tree(tree) => tree,
         };
@@ -63,21 +80,14 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         }
     }
 
-    /// The segments, in order.
+    /// The segments, in order; a run has none.
     pub(super) fn segments(&self) -> impl Iterator<Item = &Rows<L>> + Clone {
-        let (first, leaves) = self.leaves();
-        std::iter::once(first).chain(leaves)
-    }
-
-    /// The first segment, and the walk over the others.
-    fn leaves(&self) -> (&Rows<L>, Leaves<'_, L>) {
-        match &self.shape {
-            Shape::Small { rows, .. } => (rows, Leaves { stack: Vec::new() }),
-            Shape::Tree(tree) => {
-                let mut leaves = Leaves { stack: vec![slice::from_ref(&tree.root).iter()] };
-                (leaves.next().expect("a tree has a leaf"), leaves)
-            }
-        }
+        let (first, leaves) = match &self.shape {
+            Shape::Run { .. } => (None, Leaves::none()),
+            Shape::Small { rows, .. } => (Some(rows), Leaves::none()),
+            Shape::Tree(tree) => (None, Leaves::of(&tree.root)),
+        };
+        first.into_iter().chain(leaves)
     }
 }
 
@@ -89,8 +99,27 @@ fn tagged<L: Layout>(rows: &Rows<L>, index: usize) -> Row<'_, L> {
 /// All entries of a table. What a chain of adapters does here costs more than the entries themselves.
 #[derive(Clone)]
 struct Iter<'a, L: Layout> {
-    rows: RowsIter<'a, L>,
+    rows: Block<'a, L>,
     leaves: Leaves<'a, L>,
+}
+
+/// The entries of a run or of a segment.
+#[derive(Clone)]
+enum Block<'a, L: Layout> {
+    Run(RunIter<'a, L>),
+    Segment(RowsIter<'a, L>),
+}
+
+impl<'a, L: Layout> Iterator for Block<'a, L> {
+    type Item = Row<'a, L>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Row<'a, L>> {
+        match self {
+            Block::Run(rows) => rows.next(),
+            Block::Segment(rows) => rows.next(),
+        }
+    }
 }
 
 impl<'a, L: Layout> Iterator for Iter<'a, L> {
@@ -102,7 +131,7 @@ impl<'a, L: Layout> Iterator for Iter<'a, L> {
             if let Some(row) = self.rows.next() {
                 return Some(row);
             }
-            self.rows = self.leaves.next()?.rows();
+            self.rows = Block::Segment(self.leaves.next()?.rows());
         }
     }
 }
@@ -111,6 +140,16 @@ impl<'a, L: Layout> Iterator for Iter<'a, L> {
 #[derive(Clone)]
 struct Leaves<'a, L: Layout> {
     stack: Vec<slice::Iter<'a, Child<L>>>,
+}
+
+impl<'a, L: Layout> Leaves<'a, L> {
+    fn none() -> Self {
+        Leaves { stack: Vec::new() }
+    }
+
+    fn of(root: &'a Child<L>) -> Self {
+        Leaves { stack: vec![slice::from_ref(root).iter()] }
+    }
 }
 
 impl<'a, L: Layout> Iterator for Leaves<'a, L> {

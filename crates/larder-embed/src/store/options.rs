@@ -16,6 +16,7 @@ const KNOWN: &[&str] = &[
     "databases",
     "hash-max-listpack-entries",
     "hash-max-listpack-value",
+    "hash-shared-fields",
     "hll-sparse-max-bytes",
     "lazyfree-lazy-expire",
     "lazyfree-lazy-server-del",

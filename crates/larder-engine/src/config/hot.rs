@@ -67,6 +67,8 @@ hot! {
     hash_max_listpack_entries: AtomicI64,
     /// Bytes of a field or value up to which a hash is one listpack.
     hash_max_listpack_value: AtomicI64,
+    /// Hashes with the same field names share them.
+    hash_shared_fields: AtomicBool,
     /// Entries up to which a set of integers is an intset.
     set_max_intset_entries: AtomicI64,
     /// Entries up to which a set is one listpack.

@@ -70,7 +70,7 @@ impl<'a> Context<'a> {
             }
             return Ok(self.make_string(key, &old, len_min, ExpireChange::Keep, |bytes| f(bytes, grows)));
         }
-        let mut value = entry.into_out().expect("it is not inline");
+        let mut value = entry.into_out().ok_or(CommandError::WRONG_TYPE)?;
         let Value::String(bytes) = &mut *value else { return Err(CommandError::WRONG_TYPE) };
         let grows = bytes.len() < len_min;
         bytes.pad(len_min);
@@ -116,7 +116,7 @@ impl<'a> Context<'a> {
             ValueRef::Inline { kind, bytes } => Some((kind, SharedBytes::new(bytes))),
         };
         let Some((kind, mut bytes)) = short else {
-            let mut value = entry.into_out().expect("it is not inline");
+            let mut value = entry.into_out().ok_or(CommandError::WRONG_TYPE)?;
             let Value::String(bytes) = &mut *value else { return Err(CommandError::WRONG_TYPE) };
             return f(bytes).map(|(result, _)| Some(result));
         };

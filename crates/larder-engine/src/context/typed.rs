@@ -7,7 +7,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::key::Key;
-use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
+use larder_collections::key_table::{EntryMut, ExpireChange, NewValue, Unchanged, ValueRef, WriteBack};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::Set;
 use larder_collections::sorted_set::SortedSet;
@@ -47,6 +47,9 @@ pub(crate) trait Typed: Clone + Default {
     }
 }
 
+/// The key has expired.
+struct Expired;
+
 impl<'a> Context<'a> {
     /// Looks a collection up for reading, counts the hit or the miss, and marks the key as used.
     #[inline]
@@ -55,13 +58,19 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(Option<&T>, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<R> {
-        self.read(key, |entry, reply| {
+        let mut is_rebuilt = false;
+        let done = self.read(key, |entry, reply| {
             let Some(entry) = entry else { return f(None, reply) };
+            is_rebuilt = entry.is_rebuilt();
             match entry.value() {
                 ValueRef::Out(value) => f(Some(T::of(&value).ok_or(CommandError::WRONG_TYPE)?), reply),
                 ValueRef::Inline { .. } => Err(CommandError::WRONG_TYPE),
             }
-        })
+        });
+        if is_rebuilt {
+            self.table(key).note_rebuilt(key.hash, key.bytes);
+        }
+        done
     }
 
     /// A clone of a collection, in O(1); counts as reading it. For commands that read several keys.
@@ -77,23 +86,34 @@ impl<'a> Context<'a> {
         f: impl FnOnce(&mut T, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<Option<R>> {
         let (db, due_ms, touch) = (self.db, self.due_ms(), self.touch());
-        let shard = self.held.shard_of(key);
-        let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
-        if is_due(&entry.record(), due_ms) {
-            self.expire(key);
-            return Ok(None);
-        }
-        entry.set_access(touch.after(entry.record().access()));
-        let mut value = entry.into_out().ok_or(CommandError::WRONG_TYPE)?;
-        let typed = T::of_mut(&mut value).ok_or(CommandError::WRONG_TYPE)?;
-        let result = f(typed, &mut self.reply);
-        let is_empty = typed.is_empty();
-        drop(value);
+        let table = self.held.shard_of(key).table_mut(db);
+        let look = |entry: &mut EntryMut<'_, Value>| {
+            if is_due(&entry.record(), due_ms) {
+                return Err(Expired);
+            }
+            entry.set_access(touch.after(entry.record().access()));
+            Ok(())
+        };
+        let mut is_empty = false;
+        let done = table.modify(key.hash, key.bytes, look, |value| {
+            let Some(typed) = T::of_mut(value) else { return (Err(CommandError::WRONG_TYPE), WriteBack::No) };
+            let result = f(typed, &mut self.reply);
+            is_empty = typed.is_empty();
+            (result, if is_empty { WriteBack::No } else { WriteBack::Yes })
+        });
         if is_empty {
             // Nothing is left in it.
             self.remove_entry(key, false);
         }
-        result.map(Some)
+        match done {
+            Ok(result) => result.map(Some),
+            Err(Unchanged::Missing) => Ok(None),
+            Err(Unchanged::IsInline) => Err(CommandError::WRONG_TYPE),
+            Err(Unchanged::Refused(Expired)) => {
+                self.expire(key);
+                Ok(None)
+            }
+        }
     }
 
     /// Works on the collection of a key, which is created when there is none; an empty one is not kept.

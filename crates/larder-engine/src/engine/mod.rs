@@ -150,6 +150,9 @@ impl Engine {
             gate.set_cluster();
         }
         let (background, work) = Background::new(options.threads);
+        if !is_copy {
+            larder_collections::shapes::enable(options.config.hot.hash_shared_fields.load(Relaxed));
+        }
         let engine = Arc::new_cyclic(|engine| Engine {
             acl,
             is_copy,

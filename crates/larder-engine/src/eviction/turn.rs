@@ -62,8 +62,8 @@ pub(super) fn tell(
 /// Bytes of a key and its value, from a few samples of a big one.
 pub(super) fn cost(entry: &Entry<'_, Value>) -> u64 {
     let own = match entry.value() {
-        ValueRef::Inline { .. } => 0,
-        ValueRef::Out(value) => value.memory_bytes(5),
+        ValueRef::Out(value) if !entry.is_inline() => value.memory_bytes(5),
+        _ => 0,
     };
     Table::entry_bytes(*entry) as u64 + own
 }

@@ -13,6 +13,7 @@ use crate::keyspace::field_expiry::{NEVER, earliest_of_removed};
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::shard::ShardData;
 use crate::maintenance::replication::ReplicationCron;
+use crate::maintenance::shared_fields::SharedFields;
 use crate::stats::rates::Sample;
 use larder_collections::value::Value;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ const EXPIRE_BATCH: usize = 64;
 const EVICTION_SHARE: Duration = Duration::from_millis(60);
 /// How often empty slabs go back to the allocator.
 const TICKS_PER_TRIM: u64 = 10;
+/// How often small values that have not changed lately move into their records.
+const TICKS_PER_COOLING: u64 = 10;
 /// Expiry goes on next time when this many shards were not free: a script may hold them for long, and others wait for the timer.
 const MISSED_MAX: u32 = 16;
 /// Share of the time that expiry may take, in percent, at effort 1; each further step adds 2.
@@ -37,6 +40,7 @@ pub struct Cron {
     last_sample: Option<Sample>,
     ticks: u64,
     replication: ReplicationCron,
+    shared_fields: SharedFields,
 }
 
 impl Cron {
@@ -48,6 +52,7 @@ impl Cron {
             last_sample: None,
             ticks: 0,
             replication: ReplicationCron::default(),
+            shared_fields: SharedFields::default(),
         }
     }
 
@@ -84,6 +89,10 @@ impl Cron {
             engine.append_log.wake_writer();
         }
         self.replication.tick(engine);
+        self.shared_fields.tick(engine);
+        if self.ticks.is_multiple_of(TICKS_PER_COOLING) {
+            engine.cool_values();
+        }
         engine.pause_check();
         let mut invalidations = Invalidations::default();
         limit_keys(engine, &mut fastrand::Rng::new(), &mut invalidations);
@@ -125,6 +134,16 @@ impl Engine {
             count += of_shard(&data);
         }
         self.key_count.store(count, Relaxed);
+    }
+
+    /// Moves small values that have not changed lately into their records.
+    fn cool_values(&self) {
+        for shard in 0..SHARDS {
+            let Some(mut data) = self.shards.lock_soon(shard) else { return };
+            for db in 0..data.tables().len() {
+                data.table_mut(db).cool();
+            }
+        }
     }
 
     /// Records the peak of the memory in use.

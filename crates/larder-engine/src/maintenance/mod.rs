@@ -9,4 +9,5 @@ pub(crate) mod cron;
 pub(crate) mod export_link;
 mod own_deadlines;
 mod replication;
+mod shared_fields;
 pub(crate) mod slot_keys;

@@ -135,7 +135,7 @@ impl Count {
         group.keys += 1;
         let (mut bytes, mut saved) = (Table::entry_bytes(*entry) as u64, 0);
         if let ValueRef::Out(value) = value {
-            bytes += value.memory_bytes(SAMPLES);
+            bytes += if entry.is_inline() { 0 } else { value.memory_bytes(SAMPLES) };
             group.elements += value.elements();
             if let Value::List(list) = &*value {
                 self.list_blocks += list.node_count();

@@ -127,6 +127,11 @@ pub(super) fn keyspace(engine: &Engine, census: &Count, page: &mut Page<'_>) {
     page.counter("shard_lock_wait_seconds_total", "How long threads have waited for shards.", seconds);
     types(census, page);
     let waiting = engine.background.compressing();
+    let shapes = larder_collections::shapes::stats();
+    page.gauge("hash_shapes", "Lists of field names that hashes share.", shapes.shapes);
+    page.gauge("hash_shapes_users", "Hashes that use a shared list of field names.", shapes.users);
+    page.gauge("hash_shapes_bytes", "Memory of the shared lists of field names.", shapes.bytes);
+    page.gauge("hash_shapes_saved_bytes", "Memory that shared field names save.", shapes.saved_bytes);
     page.gauge("lists_waiting_for_compression", "Lists with blocks that are to be compressed.", waiting);
 }
 

@@ -63,11 +63,9 @@ impl Worker {
         let key = self.engine.key(first.at(1));
         let data = self.engine.shards.lock_lent_now(key.shard());
         let table = data.as_ref().and_then(|data| data.table(db));
-        let Some(ValueRef::Out(value)) =
-            table.and_then(|table| table.get(key.hash, key.bytes)).map(|record| record.value())
-        else {
-            return;
-        };
+        let record = table.and_then(|table| table.get(key.hash, key.bytes));
+        let Some(record) = record.filter(|record| !record.is_inline()) else { return };
+        let ValueRef::Out(value) = record.value() else { return };
         let has_members = matches!(&*value, Value::Hash(_) | Value::Set(_) | Value::SortedSet(_));
         if !has_members || value.elements() < LARGE {
             return;

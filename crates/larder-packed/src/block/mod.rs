@@ -47,6 +47,7 @@
 mod build;
 mod check;
 mod edit;
+mod embed;
 mod image;
 mod packed;
 mod push;

@@ -31,6 +31,7 @@
 //! Tested by `tests.rs` beside this file and by the sets on top. Safe twin: a sorted `Vec<i64>`.
 
 mod edit;
+mod embed;
 mod image;
 mod search;
 #[cfg(test)]

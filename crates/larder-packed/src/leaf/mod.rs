@@ -44,6 +44,7 @@
 
 mod draft;
 mod edit;
+mod embed;
 mod image;
 mod in_order;
 mod read;

@@ -59,15 +59,15 @@ pub use entries::Entries;
 pub use out_mut::OutMut;
 pub use page::{ENTRY_BYTES_MAX, Page, Slot};
 pub use probe::LANES;
-pub use raw::{Borrowed, IntoRaw, KINDS_MAX};
+pub use raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, IntoRaw, KINDS_MAX, View};
 pub use record::{
     EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
     Record, Removed, ValueRef, long_key_heap_bytes,
 };
 pub use records::{Gone, RecordMut, RecordPage, Records};
 pub use rows::{
-    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, Rows, RowsIter,
-    VALUE_INLINE_MAX,
+    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, RUN_BYTES_MAX,
+    RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Row, Rows, RowsIter, Run, RunIter, VALUE_INLINE_MAX,
 };
 pub use slot_set::SlotSet;
 

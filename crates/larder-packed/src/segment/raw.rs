@@ -1,4 +1,4 @@
-//! Values that are given away as a kind and a raw pointer, and the borrows that rebuild them from a record.
+//! Values as records hold them: a kind and a raw pointer, or, when they are small, a kind and their bytes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,6 +8,66 @@ use std::ptr::NonNull;
 
 /// A value in a record has a kind below this: five bits of the record's first byte.
 pub const KINDS_MAX: u8 = 32;
+
+/// The most bytes of a value that is embedded in its record.
+pub const EMBEDDED_MAX: usize = 512;
+/// A value that is embedded in its record has a kind below this; the rest of the five bits are kinds of strings.
+pub const EMBEDDED_KINDS_MAX: u8 = KINDS_MAX - 4;
+
+/// The bytes of a value that lives in its record.
+#[derive(Clone, Copy)]
+pub struct Embedded<'a> {
+    kind: u8,
+    bytes: &'a [u8],
+}
+
+impl<'a> Embedded<'a> {
+    /// Pairs bytes with their kind. Panics if they are more than [`EMBEDDED_MAX`] or the kind is not below
+    /// [`EMBEDDED_KINDS_MAX`].
+    ///
+    /// # Safety
+    /// The type whose [`IntoRaw::with_embedded`] passes this on accepts the pair in its other functions.
+    #[inline]
+    pub unsafe fn new(kind: u8, bytes: &'a [u8]) -> Self {
+        assert!(
+            kind < EMBEDDED_KINDS_MAX && bytes.len() <= EMBEDDED_MAX,
+            "kind {kind}, {} bytes",
+            bytes.len()
+        );
+        Embedded { kind, bytes }
+    }
+
+    /// The kind, as the type of the value numbers it.
+    #[inline]
+    pub fn kind(self) -> u8 {
+        self.kind
+    }
+
+    /// The bytes.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+/// An embedded value, seen in place or rebuilt.
+pub enum View<V> {
+    /// The value reads the bytes of the record. It must not be dropped.
+    InPlace(ManuallyDrop<V>),
+    /// A copy that owns what it holds.
+    Rebuilt(V),
+}
+
+impl<V> View<V> {
+    /// The same of another type that contains this one and nothing else.
+    #[inline]
+    pub fn map<W>(self, wrap: impl FnOnce(V) -> W) -> View<W> {
+        match self {
+            View::InPlace(value) => View::InPlace(ManuallyDrop::new(wrap(ManuallyDrop::into_inner(value)))),
+            View::Rebuilt(value) => View::Rebuilt(wrap(value)),
+        }
+    }
+}
 
 /// A value that can be given away as one small kind and one raw pointer, so that a record can hold it in nine bytes.
 ///
@@ -30,11 +90,85 @@ pub unsafe trait IntoRaw: Sized {
     /// The pair came from `into_raw` of a value of the same type that has not been dropped or changed since through
     /// another copy; at most one of the copies is ever changed or dropped.
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Self;
+
+    /// Calls `f` with the bytes as which the value may live in its record, or with `None` if it may not.
+    #[inline]
+    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
+        f(None)
+    }
+
+    /// Rebuilds a value of its own from a record's bytes.
+    ///
+    /// # Safety
+    /// [`with_embedded`](Self::with_embedded) of this type gave the bytes, and a record holds them.
+    unsafe fn of_embedded(embedded: Embedded<'_>) -> Self {
+        unreachable!("kind {} was never embedded", embedded.kind)
+    }
+
+    /// The value of a record's bytes, to be read. A clone of it owns what it holds.
+    ///
+    /// # Safety
+    /// As for [`of_embedded`](Self::of_embedded), and the bytes stay as they are while the value is used.
+    unsafe fn view(embedded: Embedded<'_>) -> View<Self> {
+        // SAFETY: passed on to the caller.
+        View::Rebuilt(unsafe { Self::of_embedded(embedded) })
+    }
+
+    /// Whether values of an embedded kind are rebuilt to be read.
+    #[inline]
+    fn is_rebuilt(_kind: u8) -> bool {
+        true
+    }
+
+    /// The value of a record's bytes, to be changed. It writes to the bytes as long as it [is in place](Self::is_in_place).
+    ///
+    /// # Safety
+    /// As for [`of_embedded`](Self::of_embedded), and nobody else uses the bytes while the value is used. It borrows what the
+    /// record counts: it is dropped before the bytes are disowned.
+    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Self {
+        // SAFETY: passed on to the caller.
+        unsafe { Self::of_embedded(Embedded::new(kind, bytes)) }
+    }
+
+    /// Whether the value of [`edit`](Self::edit) is that of the record's bytes, of this kind: there is nothing to be stored.
+    #[inline]
+    fn is_in_place(&self, _kind: u8) -> bool {
+        false
+    }
+
+    /// The value without a part that lies in the record.
+    #[inline]
+    fn into_own(self) -> Self {
+        self
+    }
+
+    /// Makes the value as small as it can be, before a record gets it.
+    #[inline]
+    fn settle(&mut self) {}
+
+    /// A number that differs after every change for which the value should [settle](Self::settle) again.
+    #[inline]
+    fn parts(&self) -> usize {
+        0
+    }
+
+    /// Notes that a record has got these bytes.
+    #[inline]
+    fn adopt(_embedded: Embedded<'_>) {}
+
+    /// Notes that a record with these bytes is going.
+    ///
+    /// # Safety
+    /// The bytes were [adopted](Self::adopt), and are not used as a value again.
+    #[inline]
+    unsafe fn disown(_embedded: Embedded<'_>) {}
 }
 
 /// A value of a record, borrowed: dereferences to `V`.
 pub struct Borrowed<'a, V> {
     value: ManuallyDrop<V>,
+    /// Whether the value was rebuilt for this borrow.
+    is_own: bool,
     record: PhantomData<&'a V>,
 }
 
@@ -44,7 +178,29 @@ impl<V: IntoRaw> Borrowed<'_, V> {
     pub(super) unsafe fn new(kind: u8, ptr: NonNull<u8>) -> Self {
         // SAFETY: passed on to the caller; `ManuallyDrop` keeps this copy from being dropped.
         let value = ManuallyDrop::new(unsafe { V::from_raw(kind, ptr) });
-        Borrowed { value, record: PhantomData }
+        Borrowed { value, is_own: false, record: PhantomData }
+    }
+
+    /// # Safety
+    /// A record holds these bytes, and the lifetime keeps it from being changed or dropped.
+    #[inline]
+    pub(super) unsafe fn of_embedded(embedded: Embedded<'_>) -> Self {
+        // SAFETY: passed on to the caller.
+        let (value, is_own) = match unsafe { V::view(embedded) } {
+            View::InPlace(value) => (value, false),
+            View::Rebuilt(value) => (ManuallyDrop::new(value), true),
+        };
+        Borrowed { value, is_own, record: PhantomData }
+    }
+}
+
+impl<V> Drop for Borrowed<'_, V> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.is_own {
+            // SAFETY: the value was rebuilt for this borrow alone, which ends here.
+            unsafe { ManuallyDrop::drop(&mut self.value) };
+        }
     }
 }
 

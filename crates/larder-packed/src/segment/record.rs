@@ -1,4 +1,4 @@
-//! The entry of a keyspace segment: a key, its access word, its expiry if any, and a short value or a pointer.
+//! The entry of a keyspace segment: a key, its access word, its expiry if any, and a small value or a pointer.
 //!
 //! ```text
 //!  0       1        4          (10)    +1
@@ -7,22 +7,23 @@
 //!  | 1     | u24    | u48 or - | 1    | klen bytes  | rest of the entry, or ptr |
 //!  +-------+--------+----------+------+-------------+---------------------------+
 //!  flags: bits 0 to 4 kind | 0x20 the value is a pointer | 0x40 has an expiry | 0x80 the key is a pointer
+//!  kinds without a pointer: 0 to 3 strings, from 4 on values of the caller's type, whose bytes lie in the record
 //!  long key, its own block: | length u32 | bytes |
 //! ```
 //! A key of 16 bytes with a value of 20 takes 41 bytes, 47 with an expiry.
 //!
 //! The functions here know single records; [`super::records`] owns them.
 
-use super::raw::{Borrowed, IntoRaw, KINDS_MAX};
+use super::raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, IntoRaw, KINDS_MAX};
 use crate::heap;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::slice;
 
-/// The longest value that lives in its record.
+/// The longest string that lives in its record.
 pub const INLINE_MAX: usize = 128;
-/// The highest kind of an inline value.
+/// The highest kind of an inline string.
 pub const INLINE_KIND_MAX: u8 = 3;
 /// The longest key that lives in its record: its length is one byte.
 pub const KEY_INLINE_MAX: usize = 255;
@@ -30,6 +31,8 @@ pub const KEY_INLINE_MAX: usize = 255;
 pub const EXPIRY_MS_MAX: u64 = (1 << 48) - 1;
 
 const KIND: u8 = 0x1F;
+/// The first kind of an embedded value.
+const EMBEDDED: u8 = INLINE_KIND_MAX + 1;
 const OUT: u8 = 0x20;
 const EXPIRES: u8 = 0x40;
 const KEY_OUT: u8 = 0x80;
@@ -42,9 +45,10 @@ const POINTER_BYTES: usize = size_of::<*mut u8>();
 const LONG_KEY_HEADER: usize = 4;
 
 /// The longest record.
-pub(super) const RECORD_BYTES_MAX: usize = EXPIRY_AT + EXPIRY_BYTES + 1 + KEY_INLINE_MAX + INLINE_MAX;
+pub(super) const RECORD_BYTES_MAX: usize = EXPIRY_AT + EXPIRY_BYTES + 1 + KEY_INLINE_MAX + EMBEDDED_MAX;
 
 const _: () = assert!(KIND == KINDS_MAX - 1 && RECORD_BYTES_MAX <= super::ENTRY_BYTES_MAX);
+const _: () = assert!(EMBEDDED + EMBEDDED_KINDS_MAX == KINDS_MAX && INLINE_MAX <= EMBEDDED_MAX);
 
 /// A value on its way into a table.
 pub enum NewValue<'a, V> {
@@ -55,8 +59,10 @@ pub enum NewValue<'a, V> {
         /// The value.
         bytes: &'a [u8],
     },
-    /// A value of its own.
+    /// A value of the caller's type.
     Out(V),
+    /// The same as bytes that will live in the record.
+    Embedded(Embedded<'a>),
 }
 
 /// The value of a record, borrowed.
@@ -68,7 +74,7 @@ pub enum ValueRef<'a, V> {
         /// The value.
         bytes: &'a [u8],
     },
-    /// A value of its own.
+    /// A value of the caller's type, wherever its bytes are.
     Out(Borrowed<'a, V>),
 }
 
@@ -142,6 +148,7 @@ impl<V> NewValue<'_, V> {
     pub(super) fn record_bytes(&self) -> usize {
         match self {
             NewValue::Inline { bytes, .. } => bytes.len(),
+            NewValue::Embedded(embedded) => embedded.bytes().len(),
             NewValue::Out(_) => POINTER_BYTES,
         }
     }
@@ -186,16 +193,34 @@ impl<'a, V: IntoRaw> Record<'a, V> {
         match out_parts(self.entry) {
             // SAFETY: the record owns the value, and the borrow of the table keeps it as it is.
             Some((kind, ptr, _)) => ValueRef::Out(unsafe { Borrowed::new(kind, ptr) }),
-            None => {
-                ValueRef::Inline { kind: self.entry[0] & KIND, bytes: &self.entry[value_at(self.entry)..] }
-            }
+            None => match embedded(self.entry) {
+                // SAFETY: the record holds the bytes, and the borrow of the table keeps it as it is.
+                Some(embedded) => ValueRef::Out(unsafe { Borrowed::of_embedded(embedded) }),
+                None => ValueRef::Inline {
+                    kind: self.entry[0] & KIND,
+                    bytes: &self.entry[value_at(self.entry)..],
+                },
+            },
         }
     }
 
-    /// Whether the value lies in the record.
+    /// Whether the value lies in the record: it takes no memory besides.
     #[inline]
     pub fn is_inline(self) -> bool {
         self.entry[0] & OUT == 0
+    }
+
+    /// Whether the value lies in the record and is rebuilt to be read.
+    #[inline]
+    pub fn is_rebuilt(self) -> bool {
+        let kind = self.entry[0] & KIND;
+        self.entry[0] & OUT == 0 && kind >= EMBEDDED && V::is_rebuilt(kind - EMBEDDED)
+    }
+
+    /// Whether the value is a string that lies in the record.
+    #[inline]
+    pub fn is_inline_string(self) -> bool {
+        self.entry[0] & OUT == 0 && self.entry[0] & KIND < EMBEDDED
     }
 
     /// When the key expires, in milliseconds.
@@ -310,6 +335,12 @@ pub(super) fn write_tail<V: IntoRaw>(
             let at = value_at(entry);
             entry[at..].copy_from_slice(bytes);
         }
+        NewValue::Embedded(embedded) => {
+            V::adopt(embedded);
+            entry[0] = entry[0] & !(KIND | OUT) | (EMBEDDED + embedded.kind());
+            let at = value_at(entry);
+            entry[at..].copy_from_slice(embedded.bytes());
+        }
     }
 }
 
@@ -345,6 +376,25 @@ pub(super) fn out_parts(entry: &[u8]) -> Option<(u8, NonNull<u8>, usize)> {
     Some((entry[0] & KIND, read_pointer(&entry[at..]), at))
 }
 
+/// The value of a record that is embedded in it.
+#[inline]
+pub(super) fn embedded(entry: &[u8]) -> Option<Embedded<'_>> {
+    let kind = entry[0] & KIND;
+    if entry[0] & OUT != 0 || kind < EMBEDDED {
+        return None;
+    }
+    // SAFETY: `write_tail` has written the pair, which a value of the table's type gave.
+    Some(unsafe { Embedded::new(kind - EMBEDDED, &entry[value_at(entry)..]) })
+}
+
+/// Kind and bytes of a value that is embedded, to be changed.
+#[inline]
+pub(super) fn embedded_mut(entry: &mut [u8]) -> Option<(u8, &mut [u8])> {
+    let kind = embedded(entry)?.kind();
+    let at = value_at(entry);
+    Some((kind, &mut entry[at..]))
+}
+
 /// Stores the kind and the pointer of a value of its own.
 pub(super) fn set_out(entry: &mut [u8], kind: u8, ptr: NonNull<u8>) {
     set_out_at(entry, value_at(entry), kind, ptr);
@@ -365,7 +415,7 @@ pub(super) fn set_inline(entry: &mut [u8]) {
     entry[0] &= !(KIND | OUT);
 }
 
-/// A copy of an inline value.
+/// A copy of an inline string.
 pub(super) fn inline_copy<V>(entry: &[u8]) -> OwnedValue<V> {
     OwnedValue::Inline { kind: entry[0] & KIND, bytes: InlineBytes::copy_of(&entry[value_at(entry)..]) }
 }

@@ -1,7 +1,8 @@
 //! A segment whose entries are records of a keyspace: it owns their values and long keys.
 //!
 //! Invariant R1, on which all `unsafe` here rests: every entry is a record as [`super::record`] draws it; one that is
-//! marked as a pointer holds the parts of a live `V`, or the block of a long key, which nobody else owns.
+//! marked as a pointer holds the parts of a live `V`, or the block of a long key, which nobody else owns; one of an embedded
+//! kind holds bytes that `V` gave and [adopted](IntoRaw::adopt).
 
 use super::out_mut::OutMut;
 use super::page::{Page, Slot};
@@ -49,6 +50,13 @@ impl<V: IntoRaw> RecordPage<V> {
     #[inline]
     pub fn find_mut(&mut self, tag: u8, key: &[u8]) -> Option<RecordMut<'_, V>> {
         let slot = self.page.find(tag, |entry| record::has_key(entry, key))?;
+        Some(RecordMut { page: &mut self.page, slot, values: PhantomData })
+    }
+
+    /// The record of the key that is the one sought, to be changed in place.
+    pub fn find_mut_by(&mut self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<RecordMut<'_, V>> {
+        // SAFETY: R1.
+        let slot = self.page.find(tag, |entry| is(unsafe { Record::<V>::new(entry) }.key()))?;
         Some(RecordMut { page: &mut self.page, slot, values: PhantomData })
     }
 
@@ -158,14 +166,36 @@ impl<'a, V: IntoRaw> RecordMut<'a, V> {
         expires
     }
 
-    /// The bytes of an inline value.
+    /// The bytes of an inline string.
     pub fn into_inline(self) -> Option<&'a mut [u8]> {
         let entry = self.page.entry_mut(self.slot);
         let at = record::value_at(entry);
-        record::out_parts(entry).is_none().then(|| &mut entry[at..])
+        let is_string = record::out_parts(entry).is_none() && record::embedded(entry).is_none();
+        is_string.then(|| &mut entry[at..])
     }
 
-    /// A value of its own.
+    /// A copy of an embedded value, which owns what it holds.
+    #[inline]
+    pub fn embedded(&self) -> Option<V> {
+        let embedded = record::embedded(self.page.entry(self.slot))?;
+        // SAFETY: R1.
+        Some(unsafe { V::of_embedded(embedded) })
+    }
+
+    /// Changes an embedded value; None if the value is not embedded. Returns the value beside the result when it does not lie in
+    /// the record any more: the caller stores it.
+    #[inline]
+    pub fn edit_embedded<R>(&mut self, change: impl FnOnce(&mut V) -> R) -> Option<(R, Option<V>)> {
+        let (kind, bytes) = record::embedded_mut(self.page.entry_mut(self.slot))?;
+        // SAFETY: R1, and the bytes are borrowed exclusively until the value is dropped or returned, when it does not use them
+        // any more. What it counts is the record's, which stays as it is meanwhile.
+        let mut value = unsafe { V::edit(kind, bytes) };
+        let result = change(&mut value);
+        let replaced = if value.is_in_place(kind) { None } else { Some(value.into_own()) };
+        Some((result, replaced))
+    }
+
+    /// A value that is not in the record.
     pub fn into_out(self) -> Option<OutMut<'a, V>> {
         // SAFETY: R1.
         unsafe { OutMut::take(self.page.entry_mut(self.slot)) }
@@ -393,20 +423,26 @@ fn copy_entry<'a>(entry: &[u8], copy: &'a mut [u8; RECORD_BYTES_MAX]) -> &'a [u8
 /// # Safety
 /// `entry` is a record whose value nobody uses afterwards.
 unsafe fn take_old<V: IntoRaw>(entry: &[u8]) -> Old<V> {
-    match record::out_parts(entry) {
+    if let Some((kind, ptr, _)) = record::out_parts(entry) {
         // SAFETY: R1 and the caller's promise: this becomes the only copy.
-        Some((kind, ptr, _)) => Old::Out(unsafe { V::from_raw(kind, ptr) }),
-        None => Old::Inline,
+        return Old::Out(unsafe { V::from_raw(kind, ptr) });
     }
+    if let Some(embedded) = record::embedded(entry) {
+        // SAFETY: R1 and the caller's promise.
+        unsafe { V::disown(embedded) };
+    }
+    Old::Inline
 }
 
 /// # Safety
 /// As for `take_old`.
 unsafe fn take_removed<V: IntoRaw>(entry: &[u8]) -> Removed<V> {
+    // SAFETY: R1.
+    let embedded = record::embedded(entry).map(|embedded| unsafe { V::of_embedded(embedded) });
     // SAFETY: passed on to the caller.
-    let value = match unsafe { take_old(entry) } {
-        Old::Out(value) => OwnedValue::Out(value),
-        Old::Inline => record::inline_copy(entry),
+    let value = match (embedded, unsafe { take_old(entry) }) {
+        (Some(value), _) | (None, Old::Out(value)) => OwnedValue::Out(value),
+        (None, Old::Inline) => record::inline_copy(entry),
     };
     Removed { value, expire_at_ms: record::expiry(entry), access: record::access(entry) }
 }

@@ -24,6 +24,46 @@ fn keys_go_by_themselves_at_every_effort() {
     }
 }
 
+/// Hashes with the same field names share them, or those that are there already come to, and answer as before.
+#[test]
+fn hashes_share_field_names() {
+    let shapes =
+        |client: &mut Client| figure(client, "memory", "hash_shapes_users").parse::<u64>().expect("a number");
+    for threads in ["1", "3"] {
+        let args = ["--hash-shared-fields", "no", "--threads", threads, "--save", "3600 1000000"];
+        let mut server = Server::larder(&args);
+        let mut client = server.client();
+        let fill = "for i = 1, 3000 do redis.call('HSET', 'h' .. i, 'name', 'n' .. i, 'mail', 'm' .. i % 7, 'age', i) end";
+        client.cmd(&["EVAL", fill, "0"]);
+        let (digest, before) = (client.ask("DEBUG DIGEST"), client.ask("MEMORY USAGE h77").int());
+        assert_eq!(shapes(&mut client), 0);
+        assert_eq!(client.ask("CONFIG SET hash-shared-fields yes").text(), "OK");
+        // Shapes come into being when hashes are stored; then those that are there take them.
+        client.cmd(&["EVAL", &fill.replace("'h' ..", "'again' .."), "0"]);
+        wait_until("all hashes share their names", || shapes(&mut client) == 6000);
+        assert!(client.ask("MEMORY USAGE h77").int() < before);
+        client.cmd(&["EVAL", "for i = 1, 3000 do redis.call('DEL', 'again' .. i) end", "0"]);
+        assert_eq!(client.ask("DEBUG DIGEST").text(), digest.text());
+        assert_eq!(
+            client.ask("HGETALL h5").items().iter().map(Value::text).collect::<Vec<_>>(),
+            ["name", "n5", "mail", "m5", "age", "5"]
+        );
+        assert_eq!(client.ask("OBJECT ENCODING h5").text(), "listpack");
+        // After a restart they share them from the first moment on.
+        assert!(server.stop().success());
+        let args: Vec<&str> = args.iter().map(|&arg| if arg == "no" { "yes" } else { arg }).collect();
+        assert!(server.start_again(&args), "{}", server.log());
+        let mut client = server.client();
+        assert_eq!(client.ask("DEBUG DIGEST").text(), digest.text());
+        wait_until("all hashes share their names", || shapes(&mut client) == 3000);
+        // One that gets another field has other names.
+        client.ask("HSET h5 more 1");
+        wait_until("one has left", || shapes(&mut client) == 2999);
+        client.ask("FLUSHALL");
+        assert_eq!(shapes(&mut client), 0);
+    }
+}
+
 /// A large value that is evicted, freed in the background or not.
 #[test]
 fn evicted_values_are_freed_in_the_background() {

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::NOTHING_IS_DUE;
-use larder_collections::hash::{FieldExpiry, Hash};
+use larder_collections::hash::{FieldExpiry, Hash, HashEncoding};
 use larder_resp::Args;
 
 pub(super) fn hset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -28,6 +28,13 @@ fn set_all(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<usize> {
         (context.key(args.at(1)), context.hash_limits(), due_ms_of_overwritten(context));
     let set = move |hash: &mut Hash, args: Args<'_>| {
         let (pairs, mut added) = (args.from(2), 0);
+        if hash.is_empty() && hash.encoding() == HashEncoding::Listpack && pairs.len() > 2 {
+            let fields = (0..pairs.len()).step_by(2).map(|at| (pairs.at(at), pairs.at(at + 1)));
+            if let Some(shaped) = Hash::of_shape(fields, limits) {
+                *hash = shaped;
+                return pairs.len() / 2;
+            }
+        }
         for at in (0..pairs.len()).step_by(2) {
             let is_new = hash.set(pairs.at(at), pairs.at(at + 1), FieldExpiry::Clear, limits, due_ms);
             added += usize::from(is_new);

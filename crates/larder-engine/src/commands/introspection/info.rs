@@ -109,6 +109,7 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let Overview { memory, peak, startup, clients, .. } = overview;
     let maxmemory = engine.config.hot.maxmemory.load(Relaxed);
     let (pending, freed) = engine.background.freed();
+    let shapes = larder_collections::shapes::stats();
     let (scripts, libraries) = (engine.scripts.usage(), engine.scripts.libraries());
     // Scripts and functions share the interpreters.
     let vm = engine.scripts.vm_bytes.load(Relaxed);
@@ -174,6 +175,10 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "lazyfree_pending_objects": pending,
         "lazyfreed_objects": freed,
         "lists_waiting_for_compression": engine.background.compressing(),
+        "hash_shapes": shapes.shapes,
+        "hash_shapes_users": shapes.users,
+        "hash_shapes_bytes": shapes.bytes,
+        "hash_shapes_saved_bytes": shapes.saved_bytes,
     );
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::host::HostMemory;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::key_table::{Entry, ValueRef};
+use larder_collections::shapes::SHAPES_MAX;
 use larder_collections::value::Value;
 use larder_resp::{Args, Reply};
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,8 +38,8 @@ pub(super) fn usage(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 /// Bytes of a value outside of the table. `samples` 0 looks at all blocks.
 fn value_bytes(entry: Entry<'_, Value>, samples: u64) -> u64 {
     match entry.value() {
-        ValueRef::Inline { .. } => 0,
-        ValueRef::Out(value) => value.memory_bytes(samples),
+        ValueRef::Out(value) if !entry.is_inline() => value.memory_bytes(samples),
+        _ => 0,
     }
 }
 
@@ -242,6 +243,11 @@ pub(super) fn doctor(context: &mut Context<'_>, _args: Args<'_>) -> CommandResul
         if memory.rss > memory.used * 7 / 5 {
             text += "* The resident memory is more than 40 % above the memory in use: much was freed a moment ago, or the allocator's \
                      pages are only partly in use.\n";
+        }
+        let shapes = larder_collections::shapes::stats();
+        if shapes.times_full > 0 && shapes.shapes * 8 > SHAPES_MAX * 7 {
+            text += "* The registry of shared field names is full: hashes with other lists of names store their names \
+                     themselves. Lists that no hash uses are dropped after 30 seconds.\n";
         }
         if text.is_empty() {
             text += "No problem was found.\n";

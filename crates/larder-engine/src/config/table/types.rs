@@ -30,6 +30,10 @@ pub(super) static OPTIONS: &[Opt] = &[
             "Maximum bytes of a field or value for which `OBJECT ENCODING` reports `listpack`.",
             "differential/hashes.rs",
         ),
+    yes_no("hash-shared-fields", "yes").hot_bool(|h| &h.hash_shared_fields).does(
+        "Stores field names once for all small hashes that have the same names in the same order. Not in Valkey.",
+        "options/data.rs",
+    ),
     int("set-max-intset-entries", 0, LONG_MAX, "512").hot_int(|h| &h.set_max_intset_entries).does(
         "Maximum number of integers for which `OBJECT ENCODING` reports `intset`.",
         "common/samples.rs",

@@ -55,6 +55,12 @@ impl Slot {
         self.index as usize
     }
 
+    /// An entry of a run, which starts at this byte of it.
+    #[inline]
+    pub(super) fn of_run(index: usize, start: usize, len: usize) -> Slot {
+        Slot { index: index as u32, start: start as u32, len: len as u32 }
+    }
+
     /// The entry of slot `index`, which lies below the end of the page by `below` bytes.
     #[inline]
     pub(super) fn below(page: &Page, index: usize, below: usize, len: usize) -> Slot {

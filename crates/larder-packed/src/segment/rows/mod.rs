@@ -16,10 +16,12 @@
 mod field;
 mod layout;
 mod member;
+mod run;
 
 pub use field::{FIELD_INLINE_MAX, FieldValue, FieldValueNew, VALUE_INLINE_MAX};
 pub use layout::{Layout, Row};
 pub use member::{MEMBER_INLINE_MAX, Member};
+pub use run::{RUN_BYTES_MAX, RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Run, RunIter};
 
 use super::Segment;
 use super::entries::Entries;
@@ -81,6 +83,14 @@ impl<L: Layout> Rows<L> {
         if has_outs {
             segment.set_mark();
         }
+        Rows::of(segment)
+    }
+
+    /// A segment of the entries of a run, in their order, with the tag of each one's key.
+    pub fn of_run(run: &Run<L>, mut tag: impl FnMut(&[u8]) -> u8) -> Self {
+        let mut segment = Segment::with_room(run.len(), run.rows().map(Row::entry_bytes).sum());
+        let entries = run.rows().map(|row| (tag(row.key()), row.entry_bytes(), row));
+        segment.append_all(entries, |entry, row| entry.copy_from_slice(row.bytes));
         Rows::of(segment)
     }
 

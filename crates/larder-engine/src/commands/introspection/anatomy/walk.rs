@@ -145,7 +145,7 @@ impl Batch {
         };
         let mut list = None;
         if let ValueRef::Out(value) = value {
-            seen.bytes += value.memory_bytes(SAMPLES);
+            seen.bytes += if entry.is_inline() { 0 } else { value.memory_bytes(SAMPLES) };
             seen.elements = value.elements();
             if let Value::List(of) = &*value {
                 seen.plain_bytes = plain_bytes(of);

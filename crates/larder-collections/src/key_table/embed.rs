@@ -1,0 +1,161 @@
+//! Values that move into the record of their key while they are small, and out of it when they grow.
+//!
+//! A value is embedded when it is put, if its type gives bytes for it. A change that keeps the length is made in place, any
+//! other to a copy, whose bytes then take the place of the old ones: the records after it move, at most one segment of 4 KB.
+//! A value that changes often moves out (see `hot`). A value outside comes back when a change leaves it no more than
+//! [`RETURN_MAX`] bytes, so one whose size swings around the limit does not move each time.
+
+use super::hash::{KeyHash, position};
+use super::{EntryMut, KeyTable, NewValue};
+use larder_packed::segment::{EMBEDDED_MAX, Embedded, IntoRaw, RecordMut};
+
+/// A value outside its record moves into it when it needs this many bytes or fewer.
+const RETURN_MAX: usize = EMBEDDED_MAX / 4 * 3;
+
+/// Why a value was not changed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unchanged<E> {
+    /// There is no such key.
+    Missing,
+    /// The look at the entry has said so.
+    Refused(E),
+    /// The value is a string that lies in the record.
+    IsInline,
+}
+
+/// Whether the record of an embedded value gets it after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteBack {
+    /// It does.
+    Yes,
+    /// It keeps the value from before: nothing was changed, or the caller removes the key.
+    No,
+}
+
+impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
+    /// Changes the value of a key, wherever it is. `look` gets the entry first, to mark it as used or to refuse; `change`
+    /// gets the value.
+    ///
+    /// # Errors
+    /// Nothing has changed, but for what `look` did.
+    #[inline]
+    pub fn modify<R, E>(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        look: impl FnOnce(&mut EntryMut<'_, V>) -> Result<(), E>,
+        change: impl FnOnce(&mut V) -> (R, WriteBack),
+    ) -> Result<R, Unchanged<E>> {
+        let mut entry = self.entry_mut(hash, key).ok_or(Unchanged::Missing)?;
+        look(&mut entry).map_err(Unchanged::Refused)?;
+        let index = entry.0.index();
+        let mut change = Some(change);
+        let edited = entry.0.edit_embedded(|value| {
+            let parts = value.parts();
+            let change = change.take().expect("it is called once");
+            let (result, write_back) = change(value);
+            if write_back == WriteBack::Yes && value.parts() != parts {
+                value.settle();
+            }
+            (result, write_back)
+        });
+        let change = match (edited, change) {
+            (Some(((result, write_back), replaced)), _) => {
+                if let Some(value) = replaced.filter(|_| write_back == WriteBack::Yes) {
+                    self.store_changed(hash, index, value);
+                }
+                return Ok(result);
+            }
+            (None, Some(change)) => change,
+            (None, None) => unreachable!("without an embedded value it was not called"),
+        };
+        let mut value = entry.into_out().ok_or(Unchanged::IsInline)?;
+        let parts = value.parts();
+        let (result, write_back) = change(&mut value);
+        let changes_form = write_back == WriteBack::Yes && value.parts() != parts;
+        drop(value);
+        if write_back == WriteBack::Yes && !self.stays_out(hash) {
+            self.return_small(hash, index, changes_form);
+        }
+        Ok(result)
+    }
+
+    /// Stores a value that was embedded and does not fit its place any more: in its record, or outside if it changes often.
+    fn store_changed(&mut self, hash: u64, index: usize, value: V) {
+        if !self.is_getting_hot(hash) {
+            return self.write_back(hash, index, value);
+        }
+        self.write_record(hash, index, NewValue::Out(value));
+        self.note_hot(hash);
+    }
+
+    /// Moves a value outside into its record if it is small enough, after settling it if that may make it smaller.
+    fn return_small(&mut self, hash: u64, index: usize, settles: bool) {
+        let Some(mut value) = self.record_at(hash, index).into_out() else { return };
+        if settles {
+            value.settle();
+        }
+        if value.with_embedded(|bytes| bytes.is_some_and(|bytes| bytes.bytes().len() <= RETURN_MAX)) {
+            let copy = V::clone(&value);
+            drop(value);
+            self.write_back(hash, index, copy);
+        }
+    }
+
+    /// Gives the value of a key its smallest form, which means the same: a snapshot may show the one or the other.
+    pub fn settle_value(&mut self, hash: u64, key: &[u8]) {
+        if let Some(found) = self.find_mut(hash, key) {
+            let index = found.index();
+            self.settle_at(hash, index);
+        }
+    }
+
+    /// The same for the value of a record that was found.
+    pub(super) fn settle_at(&mut self, hash: u64, index: usize) {
+        match self.record_at(hash, index).edit_embedded(V::settle) {
+            Some(((), None)) => {}
+            Some(((), Some(value))) => self.write_back(hash, index, value),
+            None => self.return_small(hash, index, true),
+        }
+    }
+
+    /// Changes the value of a key, unless it is a string that lies in the record.
+    pub fn modify_out<R>(&mut self, hash: u64, key: &[u8], change: impl FnOnce(&mut V) -> R) -> Option<R> {
+        let change = |value: &mut V| (change(value), WriteBack::Yes);
+        self.modify(hash, key, |_| Ok::<(), ()>(()), change).ok()
+    }
+
+    /// Makes a value that of a record, which keeps its key, expiry and access word.
+    fn write_back(&mut self, hash: u64, index: usize, value: V) {
+        let is_embedded = value.with_embedded(|bytes| match bytes {
+            Some(bytes) => self.write_embedded(hash, index, bytes),
+            None => false,
+        });
+        if !is_embedded {
+            self.write_record(hash, index, NewValue::Out(value));
+        }
+    }
+
+    fn write_embedded(&mut self, hash: u64, index: usize, bytes: Embedded<'_>) -> bool {
+        self.write_record(hash, index, NewValue::Embedded(bytes));
+        true
+    }
+
+    /// A record that was found, by its slot.
+    #[inline]
+    fn record_at(&mut self, hash: u64, index: usize) -> RecordMut<'_, V> {
+        let records = self.directory.get_mut(position(hash));
+        records.and_then(|records| records.record_mut(index)).expect("the record is there")
+    }
+
+    pub(super) fn write_record(&mut self, hash: u64, index: usize, value: NewValue<'_, V>) {
+        let position = position(hash);
+        let found = self.record_at(hash, index);
+        let (expire_at_ms, access) = (found.record().expire_at_ms(), found.record().access());
+        if found.fits(&value, expire_at_ms.is_some()) {
+            found.overwrite(value, expire_at_ms, access);
+        } else {
+            self.change_length(position, |records| records.replace(index, value, expire_at_ms, access));
+        }
+    }
+}
