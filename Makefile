@@ -14,7 +14,7 @@ VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
 .PHONY: help run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-console console-pictures test-package unit tests-built unit-tests \
-  beside-tests built-as-shipped clients lint lint-code lint-documents lint-supply notices deny alerts release compose chart wheel wheels wheel-installed python-test \
+  beside-tests built-as-shipped clients lint lint-code lint-documents lint-supply notices deny alerts release shipped-loader compose chart wheel wheels wheel-installed python-test \
   python-bench fmt pages bench charts book deb musl musl-ready pgo deps qemu fuzz histories
 
 # What each target does: the comments above them.
@@ -95,9 +95,11 @@ wheel: $(VENV)/python-ready
 
 # The same for old systems and for musl (Alpine), linked by zig, which pip installs.
 wheels: $(VENV)/python-ready
+	rm -f target/wheels/larder-*.whl
 	$(VENV)/bin/pip install -q ziglang
 	cd python && for pair in gnu:manylinux2014 musl:musllinux_1_2; do \
-	  PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(ALONE) maturin build --quiet --release --zig --compatibility $${pair#*:} \
+	  PATH="$(CURDIR)/$(VENV)/bin:$$PATH" RUSTFLAGS="$$(../packaging/remap.sh)" CFLAGS="$$(../packaging/remap.sh c)" \
+    $(ALONE) maturin build --quiet --release --zig --compatibility $${pair#*:} \
 	    --target $(shell uname -m)-unknown-linux-$${pair%:*} --out $(CURDIR)/target/wheels || exit 1; done
 
 wheel-installed: wheel
@@ -236,13 +238,13 @@ pgo:
 	$(ALONE) packaging/pgo.sh $(HOST_TARGET) target/pgo
 
 # The Debian package, in target/debian.
-deb: pgo loader
-	packaging/debian/build.sh $(PGO_SERVER) target/release/larder-load target/debian
+deb: pgo shipped-loader
+	packaging/debian/build.sh $(PGO_SERVER) $(SHIPPED_LOADER) target/debian
 
-# All that a release offers, with checksums, in target/release-files: the static binary, the Debian package, the wheel, notices, bills of
-# materials, manual pages, completions.
-release: musl-ready deny pgo musl loader wheel
-	packaging/release.sh $(PGO_SERVER) target/release/larder-load $(MUSL_SERVER) target/wheels target/release-files
+# All that a release offers, with checksums, in target/release-files: the static binary, the Debian package, the wheels, notices, bills of
+# materials, manual pages, completions. No path of this machine is in it.
+release: musl-ready deny pgo musl shipped-loader wheels
+	packaging/release.sh $(PGO_SERVER) $(SHIPPED_LOADER) $(MUSL_SERVER) target/wheels target/release-files
 
 # The licenses of what packages contain, made again after a change of Cargo.lock. `make lint` says when.
 notices:
@@ -277,6 +279,12 @@ $(CURDIR)/target/tools/bin/promtool:
 # With all inputs, as it is shipped.
 loader:
 	$(CARGO) build --release -p larder-load --features parquet
+
+# The same as packages have it: no path of this machine is in it.
+SHIPPED_LOADER = target/shipped/$(HOST_TARGET)/release/larder-load
+shipped-loader:
+	RUSTFLAGS="$$(packaging/remap.sh)" CFLAGS="$$(packaging/remap.sh c)" \
+	  $(CARGO) build --release --target $(HOST_TARGET) --target-dir target/shipped -p larder-load --features parquet
 
 # A static binary, for containers and old systems. Needs musl-gcc (Debian: musl-tools) and the toolchain's target.
 MUSL_TARGET := $(shell uname -m)-unknown-linux-musl

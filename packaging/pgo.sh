@@ -4,7 +4,7 @@
 # A server that counts which branches it takes is built, larder-bench makes it work, and the compiler lays out the final one by those counts: what is taken
 # often is inlined and stands together, the rest stands aside. The profile belongs to one version of the compiler, so none is kept.
 # Needs llvm-profdata of the same toolchain, which rustup adds, and openssl for certificates. docs/design/dispatch.md has what is gained.
-# With PGO=no the server is an ordinary release build at the same path, made in a fraction of the time.
+# With PGO=no the server is built once, without a profile, at the same path: in a fraction of the time.
 set -eu
 
 target=$1
@@ -12,8 +12,18 @@ mkdir -p "$2"
 folder=$(cd "$2" && pwd)
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
+# No path of this machine goes into the program.
+rust_flags="${RUSTFLAGS:-} $(packaging/remap.sh)"
+c_flags="${CFLAGS:-} $(packaging/remap.sh c)"
+
+# Flags for --target alone: what the build itself runs is built without them. build FOLDER FLAGS.
+build() {
+    RUSTFLAGS="$rust_flags $2" CFLAGS=$c_flags \
+        cargo build --release --target "$target" --target-dir "$folder/$1" -p larder-server >&2
+}
+
 if [ "${PGO:-yes}" = no ]; then
-    cargo build --release --target "$target" --target-dir "$folder/optimized" -p larder-server >&2
+    build optimized ""
     echo "$folder/optimized/$target/release/larder-server"
     exit
 fi
@@ -32,15 +42,8 @@ bench=${CARGO_TARGET_DIR:-target}/release/larder-bench
 # What takes twice as long to build, and without a profile makes commands slower: the whole program as one unit.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 
-# Flags for --target alone: what the build itself runs is built without them.
-build() { cargo build --release --target "$target" --target-dir "$folder/$1" -p larder-server >&2; }
-
-# No path of this machine goes into the program.
-RUSTFLAGS="${RUSTFLAGS:-} $(packaging/remap.sh)"
-export CFLAGS="${CFLAGS:-} $(packaging/remap.sh c)"
-
 # Both builds are alike but for these flags: names of functions in a profile depend on the target and on how the code is divided into units.
-RUSTFLAGS="$RUSTFLAGS -Cprofile-generate=$folder/counts" build counting
+build counting "-Cprofile-generate=$folder/counts"
 
 # What servers counted is written when they end. load/* is not among it: it needs redis-cli.
 rm -rf "$folder/counts"
@@ -50,5 +53,5 @@ work --only 'rows/*' --scale 0.1 --threads 2
 work --only 'bits/*,ends/*,geo/*,hash/*,persist/*,pf/*,pubsub/*,script/*,set/*,stream/*,tls/*,zset/*' --scale 0.05 --threads 2
 
 "$tools/llvm-profdata" merge -o "$folder/larder.profdata" "$folder/counts"
-RUSTFLAGS="$RUSTFLAGS -Cprofile-use=$folder/larder.profdata" build optimized
+build optimized "-Cprofile-use=$folder/larder.profdata"
 echo "$folder/optimized/$target/release/larder-server"
