@@ -3,7 +3,8 @@
 #
 # SERVER and LOADER go into the Debian package, STATIC_SERVER into an archive for every Linux, and the wheels of WHEELS are
 # copied. Beside them are the notices, a bill of materials of each package, the manual pages, the completions, and the
-# checksums of all that. The same commit and the same binaries make the same files.
+# checksums of all that. The same commit and the same binaries make the same files, and the same compiler makes the same binaries,
+# whatever the folder: docs/design/packages.md.
 set -eu
 
 server=$1
@@ -23,6 +24,19 @@ mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
+
+# A path of this machine would make every build another one, and tells who has built it.
+has_path() { grep -qaF -e "$(cd "$root" && pwd)" -e "${CARGO_HOME:-$HOME/.cargo}/"; }
+for program in "$server" "$loader" "$static"; do
+    ! has_path < "$program" || { echo "release.sh: $program contains a path of this machine" >&2; exit 1; }
+done
+content='import sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+for name in wheel.namelist():
+    sys.stdout.buffer.write(wheel.read(name))'
+for wheel in "$wheels"/larder-*.whl; do
+    ! python3 -c "$content" "$wheel" 2> /dev/null | has_path || { echo "release.sh: $wheel contains a path of this machine" >&2; exit 1; }
+done
 
 # pack NAME: the folder of that name in the tree as an archive.
 pack() {
