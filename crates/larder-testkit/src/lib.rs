@@ -20,6 +20,7 @@ mod server;
 pub mod syntax;
 pub mod tls;
 mod value;
+mod watcher;
 mod words;
 
 pub use client::{Client, ClientStream, encode};

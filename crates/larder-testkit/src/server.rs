@@ -1,6 +1,7 @@
-//! Server processes that end with the test that started them.
+//! Server processes that end with the test that started them, or with the process of the test if that is killed.
 
 use crate::process::is_stopped;
+use crate::watcher::watched;
 use crate::{Client, Kind, Port, RawClient};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -247,15 +248,14 @@ impl Drop for Server {
 
 /// Starts a process that adds to the log in its directory.
 fn spawn(command: &[String], port: u16, dir: &Path, args: &[&str]) -> Child {
-    let log = File::options().create(true).append(true).open(dir.join("log"));
-    let log = log.expect("the directory is writable");
-    Command::new(&command[0])
+    let path = dir.join("log");
+    let log = File::options().create(true).append(true).open(&path).expect("the directory is writable");
+    watched(&command[0], &path)
         .args(&command[1..])
         .args(["--port", &port.to_string(), "--save", "", "--dir", &dir.to_string_lossy()])
         .args(args)
         .current_dir(dir)
         .stdin(Stdio::null())
-        .stdout(log.try_clone().expect("a file can be cloned"))
         .stderr(log)
         .spawn()
         .unwrap_or_else(|error| panic!("{} does not start: {error}", command[0]))
