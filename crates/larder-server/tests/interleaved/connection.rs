@@ -21,6 +21,8 @@ pub struct Connection {
     pub quits_unheard: (bool, bool),
     /// Commands without a reply, as far as is known: some get several, some none.
     pub owed: usize,
+    /// The last reply to what was sent last, if there is one.
+    pub last_reply: Option<Value>,
     /// Whether a pause holds up commands of it, as far as is known.
     pub is_held: bool,
     /// Whether it is in a transaction, as far as is known.
@@ -59,6 +61,7 @@ impl Connection {
             is_closed: false,
             quits_unheard: (false, false),
             owed: 0,
+            last_reply: None,
             is_held: false,
             queues: false,
             carries_hang: false,
@@ -75,6 +78,7 @@ impl Connection {
             is_closed: true,
             quits_unheard: (false, false),
             owed: 0,
+            last_reply: None,
             is_held: false,
             queues: false,
             carries_hang: false,
@@ -103,6 +107,7 @@ impl Connection {
         *silenced |= is(0, "CLIENT") && is(1, "REPLY");
         *quits |= *silenced && (is(0, "QUIT") || is(0, "CLIENT") && is(1, "KILL"));
         self.owed += 1;
+        self.last_reply = None;
         self.queues =
             is(0, "MULTI") || self.queues && !["EXEC", "DISCARD", "RESET"].iter().any(|end| is(0, end));
         self.carries_hang |= hangs(args);
@@ -110,8 +115,9 @@ impl Connection {
 
     /// Notes replies that have arrived.
     pub fn note_replies(&mut self, values: &[Value]) {
-        let replies = values.iter().filter(|value| !matches!(value, Value::Push(_))).count();
-        self.owed = self.owed.saturating_sub(replies);
+        let replies = values.iter().filter(|value| !matches!(value, Value::Push(_)));
+        self.owed = self.owed.saturating_sub(replies.clone().count());
+        self.last_reply = replies.last().cloned().or(self.last_reply.take());
         self.carries_hang &= self.owed > 0 || self.queues;
     }
 

@@ -120,9 +120,19 @@ fn merge_invalidations(values: &mut Vec<Value>) {
     });
 }
 
-/// Whether a message invalidates every key. A server that loads a file sends one for each FLUSHALL in it, and files differ.
+/// Whether a message invalidates every key, in either protocol. A server that loads a file sends one for each FLUSHALL in it, and
+/// files differ.
 fn is_flush(value: &Value) -> bool {
-    matches!(value, Value::Push(items) if items.len() == 2 && items[0].bytes() == b"invalidate" && items[1] == Value::Null)
+    match value {
+        Value::Push(items) if items.len() == 2 => {
+            items[0].bytes() == b"invalidate" && items[1] == Value::Null
+        }
+        Value::Array(items) if items.len() == 3 => {
+            items[1].bytes() == b"__redis__:invalidate"
+                && matches!(items[2], Value::Null | Value::NullArray | Value::NullBulk)
+        }
+        _ => false,
+    }
 }
 
 /// A message that several patterns of a client let through comes once for each, in the order of a hash table.

@@ -90,6 +90,13 @@ impl Side {
         self.probe.is_closed || self.controls.iter().any(|control| control.is_closed)
     }
 
+    /// Whether all of the control connections are closed.
+    pub fn has_lost_all_controls(&mut self) -> bool {
+        self.probe.poll();
+        self.controls.iter_mut().filter(|control| !control.is_closed).for_each(Connection::read);
+        self.probe.is_closed && self.controls.iter().all(|control| control.is_closed)
+    }
+
     /// Opens the closed ones among the control connections again.
     pub fn reopen_controls(&mut self) {
         for control in self.controls.iter_mut().filter(|control| control.is_closed) {
@@ -101,13 +108,13 @@ impl Side {
         }
     }
 
-    /// Sends a command that every server answers at once on each thread, and a question to the probe.
-    pub fn begin_round(&mut self) {
-        self.controls.iter_mut().for_each(|control| control.send(BARRIER));
-        self.owed.iter_mut().for_each(|owed| *owed += 1);
-        if self.mood.take().is_some() {
+    /// Sends a command that every server answers at once on each thread, and maybe a question to the probe.
+    pub fn begin_round(&mut self, asks_probe: bool) {
+        if asks_probe && self.mood.take().is_some() {
             self.probe.send(PING);
         }
+        self.controls.iter_mut().for_each(|control| control.send(BARRIER));
+        self.owed.iter_mut().for_each(|owed| *owed += 1);
     }
 
     /// Waits for the answers to [`begin_round`](Self::begin_round); returns whether all came within a read's time, but for that
@@ -157,6 +164,12 @@ impl Side {
             self.mood = Some(mood);
         }
         self.clients.iter_mut().for_each(Connection::poll);
+    }
+
+    /// Reads what has arrived on every connection; returns whether there is anything for one of them.
+    pub fn has_heard(&mut self, number: usize) -> bool {
+        self.poll();
+        !self.clients[number].received.is_empty()
     }
 
     /// Opens a connection, in the place of one that is closed or as the last; returns its id.
