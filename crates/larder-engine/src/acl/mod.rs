@@ -110,8 +110,8 @@ pub(crate) struct Acl {
 pub(crate) struct AclChange {
     /// Users whose connections must be closed.
     pub(crate) gone: Vec<Arc<User>>,
-    /// Users whose channels may have become fewer.
-    pub(crate) changed: Vec<Arc<User>>,
+    /// Users who may have lost channels.
+    pub(crate) narrowed: Vec<Arc<User>>,
 }
 
 impl Acl {
@@ -180,8 +180,11 @@ impl Acl {
         let mut aftermath = AclChange::default();
         match known {
             Some(user) => {
+                let may_lose_channels = may_lose_channels(&before, &rights);
                 *user.rights.write() = Arc::new(rights);
-                aftermath.changed.push(user);
+                if may_lose_channels {
+                    aftermath.narrowed.push(user);
+                }
             }
             None => {
                 self.users.write().insert(name.into(), User::new(name, rights));
@@ -210,25 +213,27 @@ impl Acl {
         let gone: Vec<_> =
             users.values().filter(|user| !new.contains_key(user.name())).map(Arc::clone).collect();
         users.retain(|name, _| new.contains_key(&name[..]));
-        let mut changed = Vec::new();
+        let mut narrowed = Vec::new();
         for (name, rights) in new {
             match users.get(&name[..]) {
                 Some(user) if user.rights().describe() == rights.describe() => {}
                 Some(user) => {
+                    if may_lose_channels(&user.rights(), &rights) {
+                        narrowed.push(Arc::clone(user));
+                    }
                     *user.rights.write() = Arc::new(rights);
-                    changed.push(Arc::clone(user));
                 }
                 None => drop(users.insert(name.as_slice().into(), User::new(&name, rights))),
             }
         }
         drop(users);
-        self.mark_deleted(gone, changed)
+        self.mark_deleted(gone, narrowed)
     }
 
-    fn mark_deleted(&self, gone: Vec<Arc<User>>, changed: Vec<Arc<User>>) -> AclChange {
+    fn mark_deleted(&self, gone: Vec<Arc<User>>, narrowed: Vec<Arc<User>>) -> AclChange {
         gone.iter().for_each(|user| user.gone.store(true, Ordering::Release));
         self.move_on();
-        AclChange { gone, changed }
+        AclChange { gone, narrowed }
     }
 
     /// Every user as a line of a configuration file.
@@ -236,6 +241,12 @@ impl Acl {
         let line = |user: &Arc<User>| [b"user ", user.name(), b" ", &user.rights().describe()].concat();
         self.all().iter().map(line).collect()
     }
+}
+
+/// Whether connections may have subscribed to something by these rights that a change takes away. Those that had no channel keep
+/// what they have subscribed to as other users.
+fn may_lose_channels(before: &Rights, after: &Rights) -> bool {
+    before.allows_a_channel() && !after.allows_all_channels()
 }
 
 /// Whether users and selectors start with all channels.

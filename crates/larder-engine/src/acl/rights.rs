@@ -129,6 +129,16 @@ impl Rights {
         self.selectors().any(|selector| selector.allows_channel(name, is_pattern))
     }
 
+    /// Whether all channels may be used.
+    pub(crate) fn allows_all_channels(&self) -> bool {
+        self.selectors().any(Selector::allows_all_channels)
+    }
+
+    /// Whether any channel may be used.
+    pub(crate) fn allows_a_channel(&self) -> bool {
+        self.selectors().any(Selector::allows_a_channel)
+    }
+
     /// The flags as rules.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
         let mut flags = vec![if self.enabled { "on" } else { "off" }];

@@ -261,6 +261,11 @@ impl Selector {
         self.all_channels
     }
 
+    /// Whether any channel may be used.
+    pub(super) fn allows_a_channel(&self) -> bool {
+        self.all_channels || !self.channels.is_empty()
+    }
+
     /// Whether a channel may be used. A pattern of channels must be one of those allowed, literally: what it may match
     /// in addition cannot be told.
     pub(super) fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {

@@ -63,8 +63,8 @@ impl Engine {
         self.acl.lines().iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect()
     }
 
-    /// Closes connections that are nobody's any more, and has the subscriptions of those looked at whose rights have
-    /// changed; all but `me`, which looks after itself.
+    /// Closes the connections of deleted users, and has the subscriptions checked of users who may have lost channels; all but those of
+    /// `me`, which checks itself.
     pub(crate) fn apply_change(&self, aftermath: &AclChange, me: u64) {
         for client in self.clients.snapshot() {
             if client.id == me {
@@ -72,7 +72,7 @@ impl Engine {
             }
             if aftermath.gone.iter().any(|user| self.is_of(&client, user)) {
                 self.close_client(&client);
-            } else if aftermath.changed.iter().any(|user| self.is_of(&client, user)) {
+            } else if aftermath.narrowed.iter().any(|user| self.is_of(&client, user)) {
                 self.mailboxes.send(client.worker, Mail::Recheck { client: client.id });
             }
         }

@@ -8,6 +8,7 @@ use crate::context::flow::Flow;
 use crate::error::{CommandError, CommandResult};
 use crate::text::{hex, number};
 use larder_resp::Args;
+use std::sync::Arc;
 
 const NO_FILE: CommandError = CommandError::Fixed(
     "ERR This instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER \
@@ -42,12 +43,16 @@ pub(super) fn setuser(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     Ok(())
 }
 
-/// Other connections are told; this one is closed once it has its answer, if it may not stay.
+/// Applies a change of users to all connections. The caller's own is closed after its reply if its user is deleted, or has lost
+/// a channel that the connection subscribes to.
 fn apply_change(context: &mut Context<'_>, aftermath: &AclChange) {
     context.engine.apply_change(aftermath, context.session.id());
     // The rest of a transaction that changes rights sees them.
     context.session.keeps_rights = false;
-    if !login::may_stay(&context.engine.acl, context.session) {
+    let user = context.session.access.user();
+    let is_gone = user.is_gone();
+    let is_narrowed = aftermath.narrowed.iter().any(|narrowed| Arc::ptr_eq(narrowed, user));
+    if is_gone || is_narrowed && !login::may_stay(&context.engine.acl, context.session) {
         context.flow = Flow::CloseAfterFlush;
     }
 }
