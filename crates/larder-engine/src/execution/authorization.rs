@@ -1,6 +1,6 @@
 //! Whether a connection may run a command; refusals are noted in ACL LOG.
 
-use crate::acl::{Denial, LogEntry, Origin, Reason, allow_to_read_all_keys, decide};
+use crate::acl::{Denial, LogEntry, Origin, Reason, User, allow_to_read_all_keys, decide};
 use crate::clients::login::{log_in, log_in_by_certificate, refresh};
 use crate::clients::session::{ClientShared, Session};
 use crate::clock::wall_ms;
@@ -87,12 +87,7 @@ pub(crate) fn check_waiter(engine: &Engine, waiter: &Waiter) -> Result<(), Waite
 
 #[cold]
 fn check_waiter_again(engine: &Engine, waiter: &Waiter) -> Result<(), WaiterRefusal> {
-    let client = engine.clients.find(waiter.client).ok_or(WaiterRefusal::Gone)?;
-    let user = client.names.lock().user.clone();
-    let user = user.unwrap_or_else(|| Arc::clone(engine.acl.default_user()));
-    if user.is_gone() {
-        return Err(WaiterRefusal::Gone);
-    }
+    let (client, user) = find_waiter(engine, waiter).ok_or(WaiterRefusal::Gone)?;
     let suspended = client.suspended.lock().clone().ok_or(WaiterRefusal::Gone)?;
     let (found, args) = (suspended.found, suspended.args.as_args());
     decide(&user.rights(), found, args, waiter.db, engine.database_count()).map_err(|denial| {
@@ -100,6 +95,28 @@ fn check_waiter_again(engine: &Engine, waiter: &Waiter) -> Result<(), WaiterRefu
         note(engine, &client, denial.reason(), Origin::TopLevel, &object, user.name());
         WaiterRefusal::Denied(denial.refusal(user.name(), found))
     })
+}
+
+/// Whether the user of a waiting client may not run its command any more. ACL LOG does not note it.
+#[inline]
+pub(crate) fn is_denied(engine: &Engine, waiter: &Waiter) -> bool {
+    waiter.rights_epoch != engine.acl.epoch() && is_denied_by_rights(engine, waiter)
+}
+
+#[cold]
+fn is_denied_by_rights(engine: &Engine, waiter: &Waiter) -> bool {
+    let Some((client, user)) = find_waiter(engine, waiter) else { return false };
+    let Some(suspended) = client.suspended.lock().clone() else { return false };
+    let args = suspended.args.as_args();
+    decide(&user.rights(), suspended.found, args, waiter.db, engine.database_count()).is_err()
+}
+
+/// A waiting client and its user, unless either is gone.
+fn find_waiter(engine: &Engine, waiter: &Waiter) -> Option<(Arc<ClientShared>, Arc<User>)> {
+    let client = engine.clients.find(waiter.client)?;
+    let user = client.names.lock().user.clone();
+    let user = user.unwrap_or_else(|| Arc::clone(engine.acl.default_user()));
+    (!user.is_gone()).then_some((client, user))
 }
 
 /// Whether the connection may read every key with this command.

@@ -118,13 +118,26 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
         let waiting = &context.held.shard_of(key).waiting;
         let answers = &mut context.worker.answers;
         return each_refused_reader(waiting, (db, key.bytes), of_another_type.as_ref(), |waiter, error| {
+            let error = match authorization::check_waiter(engine, waiter) {
+                Ok(()) => error,
+                Err(WaiterRefusal::Denied(denial)) => denial,
+                Err(WaiterRefusal::Gone) => return,
+            };
             answers.add(&engine.errors, waiter, Vec::new(), Err(error));
         });
     }
     for waiter in waiting.all(db, key.bytes, Kind::Stream) {
         let news = news_for(context, &waiter);
+        // A client whose rights were taken away learns it when one of its keys changes, even without an entry for it.
+        if news.as_ref().is_ok_and(Vec::is_empty) && !authorization::is_denied(engine, &waiter) {
+            // The reader has looked at the key again.
+            if waiter.op.only_reads() {
+                tracking::remember_for(context, &waiter);
+            }
+            continue;
+        }
         // What a group reads counts as delivered, so the waiter must be claimed before.
-        if news.as_ref().is_ok_and(Vec::is_empty) || !waiter.take() {
+        if !waiter.take() {
             continue;
         }
         answer_with(context, &waiter, |context, reply| match (&waiter.op, news?) {

@@ -75,7 +75,10 @@ pub(super) fn create(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     })?;
     match existed {
         true => changed_quietly(context, 1),
-        false => context.modified(&key),
+        false => {
+            context.modified(&key);
+            context.signal_ready(&key);
+        }
     }
     context.notify(class::STREAM, "xgroup-create", &key);
     context.reply.ok();
