@@ -120,6 +120,7 @@ impl Worker {
             answers: Answers::default(),
             written: Ends::NO_EFFECT,
             unit: None,
+            served: None,
         };
         Worker { engine, state }
     }

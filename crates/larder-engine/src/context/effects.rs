@@ -89,8 +89,10 @@ impl Context<'_> {
         let ends = self.engine.append_log.ends();
         let (engine, worker) = (self.engine, &mut *self.worker);
         // Clients learn that a key has changed before they are served what it has.
-        worker.invalidations.send_direct_to_others(engine.receivers(), Some(worker.index), self.session.id());
+        let (receivers, from, own) = (engine.receivers(), Some(worker.index), self.session.id());
+        worker.invalidations.send_direct_to_others(receivers, from, own);
         worker.answers.send(&engine.mailboxes, ends);
+        worker.invalidations.send_direct_to_served(receivers, from, own);
     }
 
     /// A unit begins, or has locked further shards: debug builds may check what it does.

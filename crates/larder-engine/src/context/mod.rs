@@ -130,6 +130,8 @@ pub(crate) struct WorkerState {
     pub written: Ends,
     /// What the primary has sent and is being executed.
     pub unit: Option<Box<Unit>>,
+    /// The waiting client that is being served: it changes the keys then, and not the client whose command made them ready.
+    pub served: Option<u64>,
     /// A buffer for replies whose length is not known at first.
     pub scratch: Vec<u8>,
     /// HGETALL leaves the hash in `hash` and writes no fields.
@@ -554,7 +556,8 @@ impl<'a> Context<'a> {
     #[inline]
     pub(crate) fn modified_by(&mut self, key: &Key<'_>, changes: usize) {
         self.worker.stats.dirty.add(changes as u64);
-        self.note_changed(key, self.session.id());
+        let writer = self.worker.served.unwrap_or(self.session.id());
+        self.note_changed(key, writer);
     }
 
     /// Marks the transactions that depend on a key, and notes who caches it. `writer` is the client who changed it.

@@ -30,7 +30,7 @@ pub(crate) struct Invalidations {
     read: Vec<(Box<[u8]>, Vec<Address>, u64)>,
     /// Everything is gone.
     all: bool,
-    /// Changed keys that may have a prefix somebody listens to, and who first changed them.
+    /// Changed keys that may have a prefix somebody listens to, and who changed them: 0 for several clients.
     changed: BTreeMap<Box<[u8]>, u64>,
     /// Bytes of what is in `read` and in `changed`, about.
     read_bytes: usize,
@@ -48,9 +48,14 @@ impl Invalidations {
 
     /// Those who listen to prefixes of the key are to be told.
     pub(crate) fn broadcast(&mut self, key: &[u8], writer: u64) {
-        if let Entry::Vacant(place) = self.changed.entry(key.into()) {
-            self.changed_bytes += ENTRY_BYTES + key.len();
-            place.insert(writer);
+        match self.changed.entry(key.into()) {
+            Entry::Vacant(place) => {
+                self.changed_bytes += ENTRY_BYTES + key.len();
+                place.insert(writer);
+            }
+            // Each of the writers learns of the other's change.
+            Entry::Occupied(mut known) if *known.get() != writer => *known.get_mut() = 0,
+            Entry::Occupied(_) => {}
         }
     }
 
@@ -111,15 +116,32 @@ impl Invalidations {
         for_own
     }
 
-    /// Sends to the readers of keys what is sent at the end of a command, but for what concerns the client `own`.
+    /// Sends to the readers of keys what is sent at the end of a command, but for what concerns the client `own`, and what a client has
+    /// changed itself when it was served.
     pub(crate) fn send_direct_to_others(&mut self, receivers: Receivers<'_>, from: Option<usize>, own: u64) {
+        self.send_direct_to(receivers, from, |reader, writer| reader != own && reader != writer);
+    }
+
+    /// Sends to clients that were served what they have changed themselves: it comes after their replies.
+    pub(crate) fn send_direct_to_served(&mut self, receivers: Receivers<'_>, from: Option<usize>, own: u64) {
+        self.send_direct_to(receivers, from, |reader, _| reader != own);
+    }
+
+    /// Sends to those readers of keys that are chosen, by their ids and those of the writers.
+    fn send_direct_to(
+        &mut self,
+        receivers: Receivers<'_>,
+        from: Option<usize>,
+        is_chosen: impl Fn(u64, u64) -> bool,
+    ) {
         for (key, readers, writer) in &mut self.read {
             let mut others = BTreeMap::new();
             readers.retain(|reader| {
-                if reader.client != own {
+                let is_chosen = is_chosen(reader.client, *writer);
+                if is_chosen {
                     others.entry(reader.worker).or_insert_with(Vec::new).push(reader.client);
                 }
-                reader.client == own
+                !is_chosen
             });
             if !others.is_empty() {
                 let what = Invalidation::of(Scope::Readers { writer: *writer }, std::iter::once(&**key));

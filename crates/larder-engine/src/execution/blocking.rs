@@ -235,7 +235,9 @@ fn answer_with<'c>(
     let result = match authorization::check_waiter(engine, waiter) {
         Ok(()) => {
             let no_touch = std::mem::replace(&mut context.session.no_touch, waiter.no_touch);
+            context.worker.served = Some(waiter.client);
             let result = write(context, &mut Reply::new(&mut bytes, waiter.protocol));
+            context.worker.served = None;
             context.session.no_touch = no_touch;
             result
         }
