@@ -35,12 +35,12 @@ pub(crate) fn turn_off(trackers: &Trackers, session: &mut Session) {
     note(&session.shared, None);
 }
 
-/// After a command: CLIENT CACHING is for the one command, or transaction, that follows it.
+/// After a command, or a refusal of one (`None`: an unknown one): CLIENT CACHING is for the one command, or transaction, that follows it.
 #[inline]
-pub(crate) fn end_caching(session: &mut Session, found: Found) {
+pub(crate) fn end_caching(session: &mut Session, found: Option<Found>) {
     if let Some(tracking) = &mut session.tracking
         && session.multi.is_none()
-        && found.parent.is_none_or(|parent| parent.name != "client")
+        && found.and_then(|found| found.parent).is_none_or(|parent| parent.name != "client")
     {
         tracking.caching = false;
     }

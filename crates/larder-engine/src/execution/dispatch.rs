@@ -270,6 +270,7 @@ fn refuse(
         transaction::forget(engine, session);
     }
     let error = aborting.as_ref().unwrap_or(error);
+    crate::clients::tracking::end_caching(session, *found);
     count_refusal(engine, worker, *found, error);
     Reply::new(out, session.protocol).error(&error.wire());
     Flow::Next
@@ -453,7 +454,7 @@ fn run(
     if let Some(counted) = counted {
         counted.end(worker, session, &flow, out.len() - start);
     }
-    crate::clients::tracking::end_caching(session, found);
+    crate::clients::tracking::end_caching(session, Some(found));
     // One that waits is logged when its wait is over.
     if session.suspended.is_none() {
         Executed { engine, worker, session, command: found.command, args: *args }
