@@ -61,6 +61,10 @@ pub(crate) fn invalidate(
         }
         return;
     };
+    if id == session.shared.id {
+        // Written at once: it comes between the reply to the command and the next one.
+        return invalidate_for_other(session, what, out);
+    }
     if let Some(other) = engine.clients.find(id) {
         let mail = Mail::InvalidateForOther { client: id, what: Arc::clone(what) };
         engine.mailboxes.send_from(Some(from), other.worker, mail);
@@ -75,7 +79,7 @@ pub(crate) fn invalidate(
     }
 }
 
-/// Tells a client of a change that another has asked for.
+/// Tells a client of a change that another, or itself, has redirected to it.
 pub(crate) fn invalidate_for_other(session: &Session, what: &Invalidation, out: &mut Vec<u8>) {
     let mut reply = Reply::new(out, session.protocol);
     if reply.is_resp3() {

@@ -118,13 +118,20 @@ fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         .host
         .reload(options, context.no_shards()?)
         .map_err(|error| CommandError::text(format!("ERR {error}").trim_end().to_owned()))?;
+    deliver_invalidation(context);
     context.reply.ok();
     Ok(())
+}
+
+/// Has the client that has replaced all data get the invalidation of all keys before its next reply.
+fn deliver_invalidation(context: &Context<'_>) {
+    context.worker.heard_itself.set(true);
 }
 
 fn load_log(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let no_shards = context.no_shards()?;
     context.engine.host.reload_log(no_shards).map_err(|error| CommandError::text(format!("ERR {error}")))?;
+    deliver_invalidation(context);
     context.reply.ok();
     Ok(())
 }
