@@ -17,7 +17,7 @@ pub struct Connection {
     pub received: Vec<u8>,
     /// Whether the server has closed it.
     pub is_closed: bool,
-    /// Whether `CLIENT REPLY` was sent, and `QUIT` or `CLIENT KILL` after it.
+    /// Whether `CLIENT REPLY` was sent, and after it what may close the connection: `QUIT`, `CLIENT KILL` or `ACL`.
     pub quits_unheard: (bool, bool),
     /// Commands without a reply, as far as is known: some get several, some none.
     pub owed: usize,
@@ -27,8 +27,12 @@ pub struct Connection {
     pub is_held: bool,
     /// Whether it is in a transaction, as far as is known.
     queues: bool,
+    /// Whether a command was sent that moves an element when there is one, and may wait.
+    pub moves: bool,
     /// Whether a script that hangs was sent and may not have ended.
     pub carries_hang: bool,
+    /// Whether that script was sent behind commands without a reply.
+    pub hang_waits: bool,
 }
 
 impl Connection {
@@ -64,7 +68,9 @@ impl Connection {
             last_reply: None,
             is_held: false,
             queues: false,
+            moves: false,
             carries_hang: false,
+            hang_waits: false,
         }
     }
 
@@ -81,7 +87,9 @@ impl Connection {
             last_reply: None,
             is_held: false,
             queues: false,
+            moves: false,
             carries_hang: false,
+            hang_waits: false,
         }
     }
 
@@ -105,20 +113,24 @@ impl Connection {
         };
         let (silenced, quits) = &mut self.quits_unheard;
         *silenced |= is(0, "CLIENT") && is(1, "REPLY");
-        *quits |= *silenced && (is(0, "QUIT") || is(0, "CLIENT") && is(1, "KILL"));
+        *quits |= *silenced && (is(0, "QUIT") || is(0, "ACL") || is(0, "CLIENT") && is(1, "KILL"));
         self.owed += 1;
         self.last_reply = None;
         self.queues =
             is(0, "MULTI") || self.queues && !["EXEC", "DISCARD", "RESET"].iter().any(|end| is(0, end));
+        self.moves |= is(0, "BLMOVE") || is(0, "BRPOPLPUSH");
         self.carries_hang |= hangs(args);
+        self.hang_waits |= hangs(args) && self.owed > 1;
     }
 
     /// Notes replies that have arrived.
     pub fn note_replies(&mut self, values: &[Value]) {
-        let replies = values.iter().filter(|value| !matches!(value, Value::Push(_)));
+        let mut replies = values.iter().filter(|value| !matches!(value, Value::Push(_)));
         self.owed = self.owed.saturating_sub(replies.clone().count());
-        self.last_reply = replies.last().cloned().or(self.last_reply.take());
+        self.last_reply = replies.next_back().cloned().or(self.last_reply.take());
+        self.moves &= self.owed > 0 || self.queues;
         self.carries_hang &= self.owed > 0 || self.queues;
+        self.hang_waits &= self.carries_hang;
     }
 
     /// Sends the pending bytes.

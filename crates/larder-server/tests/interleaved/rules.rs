@@ -12,11 +12,16 @@ pub struct Circumstances {
     pub swapped: bool,
     /// Both servers load their files. Valkey invalidates the keys that commands in its file touch, after all keys, and files differ.
     pub reloads: bool,
+    /// A script hangs in a transaction of the sequence. Larder sends the invalidations of the transaction when it ends, to those who
+    /// track keys by then; Valkey sends earlier ones meanwhile.
+    pub hangs_in_transaction: bool,
     /// Both servers have closed the connection. A client that is killed gets the replies that were ready; Valkey drops those that
     /// it has not written, in the middle of that to EXEC too.
     pub is_closed: bool,
-    /// When messages come among replies is a server's own: invalidations in broadcast mode, and while a script in a transaction hangs;
-    /// notifications about what serves the subscriber itself.
+    /// Several connections executed pipelines at the same time: an invalidation by one may come after another has turned tracking off.
+    pub has_pipelines: bool,
+    /// When messages come among replies is a server's own: invalidations in broadcast mode, notifications about what serves the
+    /// subscriber itself, messages between connections that execute pipelines.
     pub pushes_at_will: bool,
 }
 
@@ -55,10 +60,17 @@ fn normal(values: &[Value], circumstances: Circumstances) -> Vec<Value> {
     if circumstances.swapped {
         values.retain(|value| !is_invalidation(value) && !is_broken_redirection(value));
     }
+    if circumstances.hangs_in_transaction || circumstances.has_pipelines {
+        values.retain(|value| !is_invalidation(value));
+    }
     if circumstances.reloads {
-        values.retain(|value| !is_invalidation(value) && !is_notification(value));
+        values.retain(|value| {
+            !is_invalidation(value) && !is_notification(value) && !is_broken_redirection(value)
+        });
     }
     if circumstances.pushes_at_will {
+        // There is one for each message that would have been sent.
+        values.dedup_by(|a, b| a == b && is_broken_redirection(a));
         // A stable sort: the order of the invalidations counts, that of other messages, and that of the replies.
         values.sort_by_key(|value| (is_invalidation(value), matches!(value, Value::Push(_))));
     }
@@ -76,8 +88,29 @@ fn normal(values: &[Value], circumstances: Circumstances) -> Vec<Value> {
     values
 }
 
+/// Whether a message invalidates keys, in either protocol.
 fn is_invalidation(value: &Value) -> bool {
-    matches!(value, Value::Push(items) if items.first().is_some_and(|kind| kind.bytes() == b"invalidate"))
+    match value {
+        Value::Push(items) => items.first().is_some_and(|kind| kind.bytes() == b"invalidate"),
+        Value::Array(items) => {
+            items.len() == 3 && items[0].bytes() == b"message" && items[1].bytes() == b"__redis__:invalidate"
+        }
+        _ => false,
+    }
+}
+
+/// The keys of an invalidation, unless it is of every key.
+fn invalidated(value: &mut Value) -> Option<&mut Vec<Value>> {
+    if !is_invalidation(value) {
+        return None;
+    }
+    match value {
+        Value::Push(items) | Value::Array(items) => match items.last_mut() {
+            Some(Value::Array(keys)) => Some(keys),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Whether a message is a keyspace notification.
@@ -92,47 +125,29 @@ fn is_broken_redirection(value: &Value) -> bool {
     matches!(value, Value::Push(items) if items.first().is_some_and(|kind| kind.bytes() == b"tracking-redir-broken"))
 }
 
-/// The keys of a message are in the order of their names in Valkey's broadcast mode.
+/// The keys of a message are in the order of their names in Valkey's broadcast mode, and each is there once.
 fn sort_invalidations(values: &mut [Value]) {
-    for value in values.iter_mut().filter(|value| is_invalidation(value)) {
-        if let Value::Push(items) = value
-            && let Some(Value::Array(keys)) = items.get_mut(1)
-        {
-            keys.sort_by_key(Value::text);
-        }
+    for keys in values.iter_mut().filter_map(invalidated) {
+        keys.sort_by_key(Value::text);
+        keys.dedup();
     }
 }
 
 /// Makes one message of consecutive invalidations. In broadcast mode Valkey collects keys until its event loop sleeps, Larder until a
 /// command, and those that it has released, have ended.
 fn merge_invalidations(values: &mut Vec<Value>) {
-    values.dedup_by(|next, first| match (first, next) {
-        (Value::Push(first), Value::Push(next)) => match (&mut first[..], &mut next[..]) {
-            ([kind, Value::Array(keys)], [other, Value::Array(more)])
-                if kind == other && kind.bytes() == b"invalidate" =>
-            {
-                keys.append(more);
-                true
-            }
-            _ => false,
-        },
+    values.dedup_by(|next, first| match (invalidated(first), invalidated(next)) {
+        (Some(keys), Some(more)) => {
+            keys.append(more);
+            true
+        }
         _ => false,
     });
 }
 
-/// Whether a message invalidates every key, in either protocol. A server that loads a file sends one for each FLUSHALL in it, and
-/// files differ.
+/// Whether a message invalidates every key. A server that loads a file sends one for each FLUSHALL in it, and files differ.
 fn is_flush(value: &Value) -> bool {
-    match value {
-        Value::Push(items) if items.len() == 2 => {
-            items[0].bytes() == b"invalidate" && items[1] == Value::Null
-        }
-        Value::Array(items) if items.len() == 3 => {
-            items[1].bytes() == b"__redis__:invalidate"
-                && matches!(items[2], Value::Null | Value::NullArray | Value::NullBulk)
-        }
-        _ => false,
-    }
+    is_invalidation(value) && invalidated(&mut value.clone()).is_none()
 }
 
 /// A message that several patterns of a client let through comes once for each, in the order of a hash table.

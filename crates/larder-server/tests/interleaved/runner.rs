@@ -1,6 +1,5 @@
 //! Runs sequences against both servers, one step after the other, and compares every connection after each.
 
-use super::connection::Connection;
 use super::rules::{Circumstances, INCOMPLETE, agree, agree_as_far_as_they_go};
 use super::side::{PATIENCE, Side};
 use super::step::Step;
@@ -37,6 +36,12 @@ const SCRIPT_MS: u64 = 3;
 /// A few periods of Valkey's periodic work.
 const NOTICED_AFTER: Duration = Duration::from_millis(7);
 
+/// How long a script may go on that was killed. One whose client gets no replies is waited for as long.
+const KILLED_WITHIN: Duration = Duration::from_millis(200);
+
+/// How long commands without replies are waited for, at most.
+const SILENT_FOR: Duration = Duration::from_millis(5);
+
 /// The database of a key that shows what a server takes the time of day for, and when that key expires.
 const CLOCK_DATABASE: &str = "15";
 const CLOCK_EXPIRES_MS: u64 = 9_000_000_000_000;
@@ -46,6 +51,9 @@ const SCRIPTS_MAX: usize = 200;
 
 /// Bytes of append-only files after which they are rewritten.
 const LOG_MAX: u64 = 100 << 10;
+
+/// Comparisons before a difference is one: a machine that stands still for a while makes patience end.
+const TRIES_MIN: u32 = 12;
 
 /// How it is told that a sequence could not begin.
 const UNUSABLE: &str = "before the sequence";
@@ -110,12 +118,18 @@ pub struct Interleaved {
     hangs: bool,
     /// The connection whose command is the step, if one question to each server suffices after its reply.
     lone: Option<usize>,
+    /// Several connections had sent further commands behind one that waits when the step began.
+    has_pipelines: bool,
+    /// The sequence changes rights or deadlines, or has clients that track keys.
+    looks_again: bool,
     /// A client of the sequence tracks keys in broadcast mode, or there are keyspace notifications.
     broadcasts: bool,
     /// The sequence has a pause.
     pauses: bool,
     /// The pause that is in force.
     pause: Pause,
+    /// A script that hung has ended in this step.
+    script_ended: bool,
     /// The step is one in which the servers load their files.
     reloads: bool,
     /// How long a difference must last to be one.
@@ -140,9 +154,12 @@ impl Interleaved {
             hangs_in_transaction: false,
             hangs: false,
             lone: None,
+            has_pipelines: false,
+            looks_again: false,
             broadcasts: false,
             pauses: false,
             pause: Pause::None,
+            script_ended: false,
             reloads: false,
             patience: Duration::from_secs(2),
             steps: 0,
@@ -180,6 +197,10 @@ impl Interleaved {
             args.iter().any(|arg| arg.eq_ignore_ascii_case(b"BCAST"))
                 || is_word(args, 2, "notify-keyspace-events")
         });
+        self.looks_again = sends(&|args| {
+            ["ACL", "PEXPIRE", "EXPIRE"].iter().any(|name| is_word(args, 0, name))
+                || is_word(args, 1, "TRACKING")
+        });
         self.hangs = sends(&hangs);
         self.hangs_in_transaction = self.hangs && sends(&|args| args == [b"MULTI"]);
         if let Err(what) = self.reset(steps) {
@@ -195,6 +216,8 @@ impl Interleaved {
     }
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
+        self.has_pipelines = self.pipelines() > 1;
+        self.script_ended = false;
         match step {
             Step::Send { connection, args, joins_next } => {
                 let is_closed = self.sides[1].clients[*connection].is_closed;
@@ -216,6 +239,7 @@ impl Interleaved {
                 }
                 self.lone = self.is_lone_command(*connection, args).then_some(*connection);
                 self.settle()?;
+                self.await_silent(*connection)?;
                 self.note_pause()?;
                 let is_refused =
                     self.sides[1].clients[*connection].last_reply.as_ref().is_some_and(Value::is_error);
@@ -228,6 +252,11 @@ impl Interleaved {
             Step::Advance { ms } => self.advance(*ms),
             Step::Reload => self.reload(),
         }
+    }
+
+    /// Connections with commands behind one that waits.
+    fn pipelines(&self) -> usize {
+        self.sides[1].clients.iter().filter(|client| client.owed > 1).count()
     }
 
     /// Leaves a step out.
@@ -251,6 +280,23 @@ impl Interleaved {
         if hangs(args) && clients.iter().any(|client| client.carries_hang) {
             return true;
         }
+        // A client that waits to move an element is served even if there is no memory, here.
+        if is_word(args, 2, "maxmemory") && clients.iter().any(|client| client.moves) {
+            return true;
+        }
+        // What begins such a script may have served other clients: Valkey does not read their commands until it has ended.
+        let is_released = clients.iter().any(|client| client.hang_waits);
+        if is_released && self.sides[1].is_busy() && !is_kill_of_script(args) {
+            return true;
+        }
+        // A transaction with a script that hangs holds its keys: what is watched then counts as changed, here.
+        if is_word(args, 0, "WATCH") && self.sides[1].is_busy() {
+            return true;
+        }
+        // Larder has sent to those who listen when a command ends, Valkey when its event loop sleeps.
+        if self.broadcasts && is_word(args, 1, "TRACKING") && clients[connection].owed > 0 {
+            return true;
+        }
         // Other connections see LOADING meanwhile.
         if self.threads != "1" && is_word(args, 1, "RELOAD") && clients[connection].owed > 0 {
             return true;
@@ -261,6 +307,20 @@ impl Interleaved {
         }
         let is_ordered = self.threads == "1" && !clients.iter().any(|client| client.carries_hang);
         !is_ordered && clients[connection].owed > 0 && others.any(|(_, client)| client.owed > 1)
+    }
+
+    /// Waits, for a moment, until both servers have executed equally many commands of a connection that may get no replies: a script
+    /// may be executed by another thread.
+    fn await_silent(&mut self, connection: usize) -> Result<(), String> {
+        let is_silenced = self.sides[1].clients[connection].quits_unheard.0;
+        let deadline = Instant::now() + SILENT_FOR;
+        while is_silenced && !self.pauses && self.executes() && Instant::now() < deadline {
+            let [larder, valkey] = self.both(|side| side.commands_of(connection));
+            if larder? == valkey? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Asks for the pause that is in force, and notes which connections it holds up.
@@ -287,8 +347,7 @@ impl Interleaved {
 
     /// Has time pass, and waits until both servers have noticed: Valkey reads the clock in its periodic work.
     fn advance(&mut self, ms: u64) -> Result<(), String> {
-        let pipelines = self.sides[1].clients.iter().filter(|client| client.owed > 1).count();
-        if self.sides.iter().any(Side::is_busy) || pipelines > 1 {
+        if self.sides.iter().any(Side::is_busy) || self.has_pipelines {
             // If it ends the waits of two connections, which of them executes first what waits behind is a server's own. While a
             // script hangs, Larder ends waits whose time is over; Valkey does that when the script has ended.
             return self.skip();
@@ -323,7 +382,10 @@ impl Interleaved {
 
     /// Has both servers load their append-only files, unless they refuse commands, and compares the data.
     fn reload(&mut self) -> Result<(), String> {
-        if !self.executes() {
+        // Valkey has waiting clients look again at the keys of the file: those whose rights are gone are refused, and consumers of a stream
+        // that has expired; others that track keys track these again.
+        let waits = self.looks_again && self.sides[1].clients.iter().any(|client| client.owed > 0);
+        if waits || !self.executes() {
             return self.skip();
         }
         self.sides.iter_mut().for_each(|side| side.send_on_control(&["DEBUG", "LOADAOF"]));
@@ -356,12 +418,17 @@ impl Interleaved {
         }
         let [larder, valkey] = self.both(|side| side.open(connection));
         let (mut larder, mut valkey) = (larder?, valkey?);
+        let is_same = larder == valkey;
         while larder != valkey {
             if larder < valkey {
                 larder = self.sides[0].open(connection)?;
             } else {
                 valkey = self.sides[1].open(connection)?;
             }
+        }
+        if !is_same {
+            // The servers notice that the ones before it are closed: `CLIENT KILL` counts connections.
+            self.barrier()?;
         }
         Ok(true)
     }
@@ -402,16 +469,17 @@ impl Interleaved {
         }
         let deadline = Instant::now() + patience;
         let mut pause = Duration::from_micros(20);
-        loop {
+        for tries in 0.. {
             self.sides.iter_mut().for_each(Side::poll);
             let Err(what) = self.compare() else { return Ok(()) };
-            if Instant::now() > deadline {
+            if Instant::now() > deadline && tries >= TRIES_MIN {
                 return Err(what);
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(10));
             self.barrier()?;
         }
+        Ok(())
     }
 
     /// Waits until both servers have answered twice: the second time all replies to what came before the first are written. Once
@@ -461,8 +529,14 @@ impl Interleaved {
             if ours.received != theirs.received {
                 let is_closed = ours.is_closed && theirs.is_closed;
                 let (swapped, reloads) = (self.swapped, self.reloads);
-                let pushes_at_will = self.hangs_in_transaction || self.broadcasts;
-                let circumstances = Circumstances { swapped, reloads, is_closed, pushes_at_will };
+                let circumstances = Circumstances {
+                    swapped,
+                    reloads,
+                    hangs_in_transaction: self.hangs_in_transaction,
+                    is_closed,
+                    has_pipelines: self.has_pipelines,
+                    pushes_at_will: self.broadcasts || self.has_pipelines,
+                };
                 let [a, b] = [&ours.received, &theirs.received].map(|bytes| values_of(bytes));
                 // While its script hangs, Valkey writes nothing to a client, replies to earlier commands neither; Larder sends what a
                 // transaction invalidates when it has ended.
@@ -473,7 +547,9 @@ impl Interleaved {
                     return Err(difference(number, &a, &b));
                 }
             }
+            let carried_hang = theirs.carries_hang;
             theirs.note_replies(&values_of(&theirs.received));
+            self.script_ended |= carried_hang && !theirs.carries_hang;
             ours.received.clear();
             theirs.received.clear();
             // Valkey keeps the connection of a client that gets no replies when it quits.
@@ -497,11 +573,14 @@ impl Interleaved {
         Ok(())
     }
 
-    /// Waits until no script runs, for a moment: there may be further ones.
+    /// Waits until a killed script has ended: it has its reply, or no script runs. There may be further ones.
     fn await_end_of_script(&mut self) -> Result<(), String> {
-        let deadline = Instant::now() + Duration::from_millis(30);
-        while !self.executes() && Instant::now() < deadline {
+        let deadline = Instant::now() + KILLED_WITHIN;
+        while !self.script_ended && !self.executes() && Instant::now() < deadline {
             self.barrier()?;
+            self.sides.iter_mut().for_each(Side::poll);
+            // What differs for longer is found below.
+            let _ = self.compare();
         }
         self.settle()
     }
@@ -540,11 +619,9 @@ impl Interleaved {
             if self.executes() {
                 return Ok(());
             }
-            let killers = self.both(|side| (!side.executes()).then(|| side.kill_script()));
+            self.sides.iter_mut().filter(|side| !side.executes()).for_each(Side::kill_script);
             self.barrier()?;
-            let is_paused =
-                |killer: Option<Connection>| killer.is_none_or(|mut killer| killer.take().is_none());
-            if killers.map(is_paused) == [true; 2] {
+            if self.both(|side| side.executes() || !side.has_killed()) == [true; 2] {
                 return Ok(());
             }
         }
@@ -632,15 +709,17 @@ impl Interleaved {
         self.barrier()
     }
 
-    /// Rewrites append-only files that have grown: sequences have them loaded.
+    /// Rewrites append-only files that have grown, of both servers: sequences have them loaded, and their commands touch keys.
     fn rewrite_large_logs(&mut self) -> Result<(), String> {
-        for side in &mut self.sides {
+        let size = |side: &Side| -> u64 {
             let folder = self.dir.join(side.kind.name()).join("appendonlydir");
             let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let len: u64 = files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
-            if len < LOG_MAX {
-                continue;
-            }
+            files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+        };
+        if self.sides.iter().all(|side| size(side) < LOG_MAX) {
+            return Ok(());
+        }
+        for side in &mut self.sides {
             side.ask("BGREWRITEAOF")?;
             let deadline = Instant::now() + PATIENCE;
             while !side.ask("INFO persistence")?.text().contains("aof_rewrite_in_progress:0") {

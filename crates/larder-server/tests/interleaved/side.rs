@@ -38,6 +38,8 @@ pub struct Side {
     probe: Connection,
     /// The probe's answer to its last question; `None` while the server owes it, as it does in a pause of all commands.
     pub mood: Option<Value>,
+    /// Kills scripts, and the replies that the server owes to it.
+    killer: (Connection, usize),
     pub clients: Vec<Connection>,
     pub ids: Vec<i64>,
 }
@@ -50,7 +52,8 @@ impl Side {
         let probe = Connection::open(port);
         let mood = Some(Value::Null);
         let owed = vec![0; controls.len()];
-        Side { kind, server, controls, owed, probe, mood, clients: Vec::new(), ids: Vec::new() }
+        let killer = (Connection::open(port), 0);
+        Side { kind, server, controls, owed, probe, mood, killer, clients: Vec::new(), ids: Vec::new() }
     }
 
     /// Sends a command on the first control connection and returns the reply.
@@ -87,20 +90,29 @@ impl Side {
     /// Whether a control connection is closed, which `CLIENT KILL` does.
     pub fn has_lost_controls(&mut self) -> bool {
         self.probe.poll();
-        self.probe.is_closed || self.controls.iter().any(|control| control.is_closed)
+        self.killer.0.poll();
+        self.probe.is_closed
+            || self.killer.0.is_closed
+            || self.controls.iter().any(|control| control.is_closed)
     }
 
     /// Whether all of the control connections are closed.
     pub fn has_lost_all_controls(&mut self) -> bool {
         self.probe.poll();
+        self.killer.0.poll();
         self.controls.iter_mut().filter(|control| !control.is_closed).for_each(Connection::read);
-        self.probe.is_closed && self.controls.iter().all(|control| control.is_closed)
+        self.probe.is_closed
+            && self.killer.0.is_closed
+            && self.controls.iter().all(|control| control.is_closed)
     }
 
     /// Opens the closed ones among the control connections again.
     pub fn reopen_controls(&mut self) {
         for control in self.controls.iter_mut().filter(|control| control.is_closed) {
             *control = Connection::open_waiting(self.server.port(), READ);
+        }
+        if self.killer.0.is_closed {
+            self.killer = (Connection::open(self.server.port()), 0);
         }
         if self.probe.is_closed {
             self.probe = Connection::open(self.server.port());
@@ -152,10 +164,19 @@ impl Side {
 
     /// Kills the script that runs, on a connection of its own: others may have commands that wait. Its replies come unless
     /// there is a pause of all commands.
-    pub fn kill_script(&self) -> Connection {
-        let mut killer = Connection::open(self.server.port());
-        killer.send(b"SCRIPT KILL\r\nFUNCTION KILL\r\n");
-        killer
+    pub fn kill_script(&mut self) {
+        if self.has_killed() {
+            self.killer.0.send(b"SCRIPT KILL\r\nFUNCTION KILL\r\n");
+            self.killer.1 = 2;
+        }
+    }
+
+    /// Whether the server has replied to [`kill_script`](Self::kill_script).
+    pub fn has_killed(&mut self) -> bool {
+        while self.killer.0.take().is_some() {
+            self.killer.1 -= 1;
+        }
+        self.killer.1 == 0 || self.killer.0.is_closed
     }
 
     /// Reads what has arrived on every connection.
@@ -191,6 +212,12 @@ impl Side {
         Ok(id)
     }
 
+    /// How many commands a connection has had executed, as a field of `CLIENT LIST`.
+    pub fn commands_of(&mut self, connection: usize) -> Result<Option<String>, String> {
+        let line = self.ask(&format!("CLIENT LIST ID {}", self.ids[connection]))?.text();
+        Ok(line.split(' ').find(|field| field.starts_with("tot-cmds=")).map(str::to_owned))
+    }
+
     /// Every key with its type, deadline and digest.
     pub fn contents(&mut self) -> Result<Vec<String>, String> {
         let mut all = Vec::new();
@@ -213,6 +240,6 @@ impl Side {
 
     /// How many connections there are when no sequence runs.
     pub fn own_connections(&self) -> usize {
-        self.controls.len() + 1
+        self.controls.len() + 2
     }
 }
