@@ -1,8 +1,8 @@
 //! Groups as values, and values as payloads.
 
-use crate::group::{Group, Parts};
+use crate::group::{Group, Pairs, Parts};
 use crate::mapping::Kind;
-use crate::replay::{Held, Replayed, add_entry};
+use crate::replay::{Held, Replayed, add_entry, fields_only};
 use crate::scores;
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_collections::list::{List, ListOptions};
@@ -12,6 +12,7 @@ use larder_collections::stream::Stream;
 use larder_collections::value::Value;
 use larder_rdb::dump::{self, Checks};
 use larder_rdb::read::{Loaded, Options};
+use larder_rdb::write::SmallHash;
 use larder_rdb::{Version, is_known};
 
 /// How payloads are written.
@@ -30,6 +31,8 @@ pub struct Form {
 pub enum Built<'a> {
     /// The value of a string.
     String(&'a [u8]),
+    /// A small hash, of which the payload is written straight to where it is sent from.
+    Hash(SmallHash<Pairs<'a>>),
     /// The payload of a collection, how many elements it has, and bytes of memory that it takes in Larder.
     Payload(Vec<u8>, u64, u64),
 }
@@ -40,6 +43,9 @@ pub fn of_rows<'a>(kind: &Kind, group: &'a Group, form: Form) -> Result<Built<'a
     let value = match kind {
         Kind::String(_) => return Ok(Built::String(parts.next().unwrap_or_default())),
         Kind::Hash(_) => {
+            if let Some(small) = small_hash(parts, form) {
+                return Ok(Built::Hash(small));
+            }
             let mut hash = Hash::new();
             while let (Some(field), Some(value)) = (parts.next(), parts.next()) {
                 hash.set(field, value, FieldExpiry::Clear, HashLimits::default(), 0);
@@ -70,6 +76,16 @@ pub fn of_rows<'a>(kind: &Kind, group: &'a Group, form: Form) -> Result<Built<'a
         }
     };
     Ok(of_value(&value, form))
+}
+
+/// The hash of fields with their values, if it is a small one and the target takes types of Larder's own.
+fn small_hash(fields: Parts<'_>, form: Form) -> Option<SmallHash<Pairs<'_>>> {
+    if form.own { SmallHash::of(Pairs::of(fields)) } else { None }
+}
+
+/// What the commands of a group leave, if they are one that sets the fields of a small hash: that need not be done again.
+pub fn of_fields(elements: &[u8], form: Form) -> Option<Built<'_>> {
+    small_hash(fields_only(elements)?, form).map(Built::Hash)
 }
 
 /// What commands left; None if that is nothing.

@@ -67,6 +67,22 @@ impl Connection {
         Ok(is_it)
     }
 
+    /// Takes this reply as often as it comes next, `max` times at most, out of what has come; returns how often.
+    pub fn take_run(&mut self, reply: &[u8], max: usize) -> Result<usize> {
+        let mut taken = 0;
+        while taken < max {
+            let bytes = self.stream.fill_buf().map_err(|error| broken(&self.address, &error))?;
+            let run =
+                bytes.chunks_exact(reply.len()).take(max - taken).take_while(|&next| next == reply).count();
+            self.stream.consume(run * reply.len());
+            taken += run;
+            if run == 0 {
+                break;
+            }
+        }
+        Ok(taken)
+    }
+
     /// One command and its reply.
     pub fn ask(&mut self, words: &[&[u8]]) -> Result<Value> {
         let mut request = Vec::new();
@@ -76,13 +92,18 @@ impl Connection {
     }
 
     fn broken(&self, error: &io::Error) -> Error {
-        let what = match error.kind() {
-            io::ErrorKind::UnexpectedEof => "the server has closed the connection".to_owned(),
-            io::ErrorKind::WouldBlock => "no reply for five minutes".to_owned(),
-            _ => error.to_string(),
-        };
-        Error::Target(format!("{}: {what}", self.address))
+        broken(&self.address, error)
     }
+}
+
+/// What is said of a connection that fails.
+fn broken(address: &str, error: &io::Error) -> Error {
+    let what = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the server has closed the connection".to_owned(),
+        io::ErrorKind::WouldBlock => "no reply for five minutes".to_owned(),
+        _ => error.to_string(),
+    };
+    Error::Target(format!("{address}: {what}"))
 }
 
 /// Appends a command.
@@ -105,6 +126,27 @@ mod tests {
         for bad in [&b"x\r\n"[..], b"$99999999999\r\n", b"*99999999999\r\n", b"$x\r\n", b"$-2\r\n", &deep] {
             assert_eq!(read(bad), None);
         }
+    }
+
+    #[test]
+    fn runs_of_a_reply_end_where_another_comes() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut connection = Connection::open(&address, &Security::default()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        io::Write::write_all(&mut server, b"+OK\r\n+OK\r\n+OK\r\n-ERR x\r\n+OK\r\n+O").unwrap();
+        let mut taken = Vec::new();
+        while taken.iter().sum::<usize>() < 2 {
+            let left = 2 - taken.iter().sum::<usize>();
+            taken.push(connection.take_run(OK, left).unwrap());
+        }
+        assert_eq!(connection.reply().unwrap(), Value::Status("OK".to_owned()));
+        assert_eq!(connection.take_run(OK, 5).unwrap(), 0);
+        assert_eq!(connection.reply().unwrap(), Value::Error("ERR x".to_owned()));
+        drop(server);
+        assert_eq!(connection.take_run(OK, 1).unwrap(), 1);
+        assert_eq!(connection.take_run(OK, 1).unwrap(), 0);
+        assert!(connection.reply().is_err());
     }
 
     #[test]

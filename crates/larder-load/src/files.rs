@@ -6,11 +6,13 @@
 use crate::commands::Commands;
 use crate::error::{Error, Result};
 use crate::gather::not_gone_on_after;
+use crate::mapping::Mapping;
 use crate::options::{Options, Source};
 use crate::packed;
 use crate::parquet;
 use crate::rdb;
-use crate::survey::{Survey, survey};
+use crate::reader::{self, Each, Layout};
+use crate::survey::{self, Survey, survey};
 use larder_resp::split_args;
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -154,9 +156,9 @@ pub fn open_commands(path: &Path, has_notes: bool) -> Result<Commands> {
     Ok(Commands::new(source, path.display().to_string(), has_notes, (0, Vec::new())))
 }
 
-/// Reads all files to their ends, but for pipes, and for tables, of which a line that is broken is a reject. Of Parquet the footer is enough
+/// Reads all files to their ends, but for pipes. A line of a table that is broken is a reject. Of Parquet the footer is enough
 /// unless keys are sent before all is read.
-/// Returns how often keys come in the commands of the first one, if that is of use.
+/// Returns how often keys come in the commands of the first one or in the table, if that is of use.
 ///
 /// # Errors
 /// One cannot be read, or is not what it says; a command that is not gathered, with a state file.
@@ -164,9 +166,11 @@ pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Sur
     if let (Source::Parquet(mapping), Some(path)) = (&options.source, files.front()) {
         return parquet::verify(path, mapping, options.adjacent).map(|()| None);
     }
-    let is_table = matches!(options.source, Source::Table(..));
+    if let (Source::Table(layout, mapping), Some(path)) = (&options.source, files.front()) {
+        return table_survey(path, (layout, mapping), options);
+    }
     let mut counted = None;
-    for (number, path) in files.iter().enumerate().filter(|_| !is_table) {
+    for (number, path) in files.iter().enumerate() {
         if size_of(path)?.is_none() {
             continue;
         }
@@ -191,8 +195,7 @@ pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Sur
         }
         let is_gathered = number == 0 && !is_rdb;
         let mut commands = Commands::new(rest.0, name, matches!(options.source, Source::Aof), rest.1);
-        // The counts take a part of what there is for groups.
-        let room_bytes = if is_gathered && !options.adjacent { options.budget_bytes / 4 } else { 0 };
+        let room_bytes = if is_gathered && !options.adjacent { room_bytes(options) } else { 0 };
         let found = survey(&mut commands, options.db.unwrap_or(0), room_bytes)?;
         if let (Some((offset, name)), true) = (found.stop, options.state.is_some()) {
             return Err(not_gone_on_after(commands.name(), offset, &name));
@@ -200,6 +203,25 @@ pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Sur
         counted = counted.or(found.survey.filter(|_| is_gathered));
     }
     Ok(counted)
+}
+
+/// How often the keys of a table come, if it can be read twice and its keys are to be gathered.
+fn table_survey(
+    path: &Path,
+    (layout, mapping): (&Layout, &Mapping),
+    options: &Options,
+) -> Result<Option<Survey>> {
+    if options.adjacent || size_of(path)?.is_none() {
+        return Ok(None);
+    }
+    let source = open_file(path)?;
+    let rows = |each: Each<'_>| reader::read(source, layout, mapping, each);
+    survey::of_rows(rows, &mapping.key, options.db.unwrap_or(0), room_bytes(options))
+}
+
+/// What counts of keys may take of what there is for groups.
+fn room_bytes(options: &Options) -> usize {
+    options.budget_bytes / 4
 }
 
 #[cfg(test)]

@@ -152,6 +152,7 @@ impl Grouper {
 }
 
 /// The parts of elements.
+#[derive(Clone, Copy, Debug)]
 pub struct Parts<'a>(&'a [u8]);
 
 impl<'a> Parts<'a> {
@@ -164,11 +165,32 @@ impl<'a> Parts<'a> {
 impl<'a> Iterator for Parts<'a> {
     type Item = &'a [u8];
 
+    #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let (len, rest) = self.0.split_first_chunk::<4>()?;
         let (part, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
         self.0 = rest;
         Some(part)
+    }
+}
+
+/// The parts of elements two by two: fields with their values.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs<'a>(Parts<'a>);
+
+impl<'a> Pairs<'a> {
+    /// Of these parts.
+    pub fn of(parts: Parts<'a>) -> Self {
+        Pairs(parts)
+    }
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.0.next()?, self.0.next()?))
     }
 }
 

@@ -133,13 +133,13 @@ fn read(
     match &options.source {
         Source::Table(layout, mapping) => {
             let source = open(options)?;
-            let rows = |each: table::Each<'_>| reader::read(source, layout, mapping, each);
-            Ok((table::load(rows, mapping, options, shared, cutter, bar)?, None))
+            let rows = |each: reader::Each<'_>| reader::read(source, layout, mapping, each);
+            Ok((table::load(rows, (mapping, survey), options, shared, cutter, bar)?, None))
         }
         Source::Parquet(mapping) => {
             let path = files.pop_front().unwrap_or_default();
-            let rows = |each: table::Each<'_>| parquet::read(&path, mapping, bar, each);
-            Ok((table::load(rows, mapping, options, shared, cutter, bar)?, None))
+            let rows = |each: reader::Each<'_>| parquet::read(&path, mapping, bar, each);
+            Ok((table::load(rows, (mapping, None), options, shared, cutter, bar)?, None))
         }
         Source::Rdb => {
             rdb::load(open(options)?, &options.name(), options.db, shared, cutter)?;

@@ -62,6 +62,9 @@ pub enum Line<'a> {
     Bad(String, Vec<u8>),
 }
 
+/// What is done with the number of a line or a row, and what it is.
+pub type Each<'a> = &'a mut dyn FnMut(u64, Line<'_>) -> Result<()>;
+
 /// Reads all rows; `each` gets the number of a line, from 1, and what it is.
 ///
 /// # Errors

@@ -36,6 +36,18 @@ pub struct Replayed<'a> {
 
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
+/// The fields and values that the commands of a group set, if they are one command that does nothing else.
+pub fn fields_only(elements: &[u8]) -> Option<Parts<'_>> {
+    let mut parts = Parts::of(elements);
+    let head = parts.next()?;
+    if head.first() != Some(&(Op::SetFields as u8)) {
+        return None;
+    }
+    let count = head.get(9..13).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
+    let is_last = parts.clone().nth(count as usize).is_none();
+    is_last.then_some(parts)
+}
+
 /// Does the commands of a group again, in their order. O(n log n) in their arguments.
 pub fn replay(elements: &[u8], now_ms: u64) -> Replayed<'_> {
     let mut state = Replayed {
@@ -194,6 +206,24 @@ mod tests {
             Held::Value(Value::String(_)) => unreachable!("strings are kept apart"),
         };
         (held, done.expire_at_ms, done.faults.iter().map(|(offset, _)| *offset).collect())
+    }
+
+    #[test]
+    fn fields_of_one_command_are_found() {
+        let fields = |lines: &[&str]| {
+            let mut elements = Vec::new();
+            for line in lines {
+                let args: OwnedArgs = line.split(' ').map(str::as_bytes).collect();
+                let add = &mut |_: &[u8], element: &[u8]| elements.extend_from_slice(element);
+                assert!(understand(args.as_args(), (0, 1000), &mut Vec::new(), add), "{line}");
+            }
+            fields_only(&elements).map(|parts| parts.map(<[u8]>::to_vec).collect::<Vec<_>>().join(&b' '))
+        };
+        assert_eq!(fields(&["HSET k a 1 b 2"]), Some(b"a 1 b 2".to_vec()));
+        assert_eq!(fields(&["HMSET k a 1"]), Some(b"a 1".to_vec()));
+        for others in [&["SADD k a"][..], &["HSET k a 1", "HSET k b 2"], &["HSET k a 1", "EXPIRE k 9"]] {
+            assert_eq!(fields(others), None);
+        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Keys as requests: `SET` for strings, `RESTORE` for all else and for what another server has dumped.
 
-use crate::build::{Built, of_payload, of_replayed, of_rows, of_value};
-use crate::connection::command;
+use crate::build::{Built, of_fields, of_payload, of_replayed, of_rows, of_value};
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::mapping::VALUE_BYTES_MAX;
@@ -11,6 +10,7 @@ use crate::replay::replay;
 use crate::same;
 use crate::shared::{Content, Records, Shared};
 use larder_rdb::read::{Content as Read, KeyRecord, Options as ReadOptions};
+use larder_resp::{encode_command_head, encode_word, encode_word_with};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -78,7 +78,7 @@ impl Requests {
     }
 }
 
-/// The words of a command that [`command`] has written.
+/// The words of a command.
 fn words(request: &[u8]) -> impl Iterator<Item = &[u8]> {
     let line_end = |bytes: &[u8]| bytes.iter().position(|&byte| byte == b'\n').map(|at| at + 1);
     let mut rest = &request[line_end(request).unwrap_or(request.len())..];
@@ -147,6 +147,9 @@ impl Maker<'_> {
             }
             Source::Server(..) | Source::Rdb => self.request(&head, of_payload(group.elements(), form)?, to),
             Source::Aof | Source::Resp => {
+                if let Some(built) = of_fields(group.elements(), form) {
+                    return self.request(&head, built, to);
+                }
                 let replayed = replay(group.elements(), self.shared.now_ms);
                 let faults = replayed.faults.iter();
                 to.rejects.extend(faults.map(|(offset, fault)| Reject::new(*offset, fault, group.key())));
@@ -203,69 +206,124 @@ impl Maker<'_> {
         built: Built<'_>,
         to: &mut Requests,
     ) -> std::result::Result<(), String> {
-        let start = to.bytes.len();
-        let text = |number: Option<u64>| number.map(|n| itoa::Buffer::new().format(n).to_owned());
-        let expiry = text(head.expire_at_ms);
-        let mut pair_len = None;
-        let (elements, payload_bytes, memory_bytes) = match built {
-            Built::String(value) => {
-                let at = expiry.as_deref().unwrap_or_default().as_bytes();
-                let words: [&[u8]; 6] = [b"SET", head.key, value, b"PXAT", at, b"NX"];
-                let words: &[&[u8]] = match (self.shared.replace, expiry.is_some()) {
-                    (true, false) => &words[..3],
-                    (true, true) => &words[..5],
-                    (false, true) => &words,
-                    (false, false) => &[b"SET", head.key, value, b"NX"],
+        match built {
+            Built::String(value) => self.set(head, value, to),
+            Built::Hash(hash) => {
+                let sizes = Sizes {
+                    elements: hash.elements() as u64,
+                    payload_bytes: hash.payload_bytes() as u64,
+                    memory_bytes: hash.memory_bytes() as u64,
                 };
-                command(&mut to.bytes, words);
-                pair_len = expiry.is_none().then(|| bulk_len(head.key) + bulk_len(value));
-                (1, value.len() as u64, value.len() as u64)
+                self.restore(head, &sizes, |to| hash.write(to), to);
             }
             Built::Payload(payload, elements, memory_bytes) => {
+                let payload_bytes = payload.len() as u64;
                 if payload.len() > VALUE_BYTES_MAX {
                     return Err(format!(
-                        "a payload of {} bytes, above the 512 MB that servers take",
-                        payload.len()
+                        "a payload of {payload_bytes} bytes, above the 512 MB that servers take"
                     ));
                 }
-                let at = expiry.as_deref().unwrap_or("0").as_bytes();
-                let mut words: Vec<&[u8]> = vec![b"RESTORE", head.key, at, &payload, b"ABSTTL"];
-                if self.shared.replace {
-                    words.push(b"REPLACE");
-                }
-                let (idle, frequency) = (text(head.idle_s), text(head.frequency.map(u64::from)));
-                for (name, value) in [(&b"IDLETIME"[..], &idle), (b"FREQ", &frequency)] {
-                    if let Some(value) = value {
-                        words.extend([name, value.as_bytes()]);
-                    }
-                }
-                command(&mut to.bytes, &words);
-                (elements, payload.len() as u64, memory_bytes)
+                let sizes = Sizes { elements, payload_bytes, memory_bytes };
+                self.restore(head, &sizes, |to| to.extend_from_slice(&payload), to);
             }
-        };
-        let memory_bytes = memory_bytes + head.key.len() as u64 + STRING_BYTES;
-        let &Head { db, place, key, .. } = head;
-        let key = key_at(&to.bytes, start, key.len());
-        let request = start..to.bytes.len();
-        let pair = pair_len.map(|len| {
-            let from = key.end + 2 - bulk_len(&to.bytes[key.clone()]);
-            from..from + len
-        });
-        let expires = expiry.is_some();
-        to.all.push(Sent { db, place, request, key, pair, expires, elements, payload_bytes, memory_bytes });
+        }
         Ok(())
+    }
+
+    /// Appends a `SET`.
+    fn set(&self, head: &Head<'_>, value: &[u8], to: &mut Requests) {
+        let start = to.bytes.len();
+        let (expires, only_new) = (head.expire_at_ms.is_some(), !self.shared.replace);
+        encode_command_head(&mut to.bytes, 3 + 2 * usize::from(expires) + usize::from(only_new));
+        encode_word(&mut to.bytes, b"SET");
+        let pair = to.bytes.len();
+        let key = word(&mut to.bytes, head.key);
+        encode_word(&mut to.bytes, value);
+        let pair = (!expires).then_some(pair..to.bytes.len());
+        if let Some(at) = head.expire_at_ms {
+            encode_word(&mut to.bytes, b"PXAT");
+            number(&mut to.bytes, at);
+        }
+        if only_new {
+            encode_word(&mut to.bytes, b"NX");
+        }
+        let len = value.len() as u64;
+        let sizes = Sizes { elements: 1, payload_bytes: len, memory_bytes: len };
+        to.note(head, start, (key, pair), &sizes);
+    }
+
+    /// Appends a `RESTORE`, with the payload that `write` appends.
+    fn restore(&self, head: &Head<'_>, sizes: &Sizes, write: impl FnOnce(&mut Vec<u8>), to: &mut Requests) {
+        let start = to.bytes.len();
+        let (expires, replaces) = (head.expire_at_ms.is_some(), self.shared.replace);
+        let access = [(&b"IDLETIME"[..], head.idle_s), (b"FREQ", head.frequency.map(u64::from))];
+        let given = access.iter().filter(|(_, number)| number.is_some()).count();
+        encode_command_head(&mut to.bytes, 4 + usize::from(expires) + usize::from(replaces) + 2 * given);
+        encode_word(&mut to.bytes, b"RESTORE");
+        let key = word(&mut to.bytes, head.key);
+        number(&mut to.bytes, head.expire_at_ms.unwrap_or(0));
+        encode_word_with(&mut to.bytes, sizes.payload_bytes as usize, write);
+        if expires {
+            encode_word(&mut to.bytes, b"ABSTTL");
+        }
+        if replaces {
+            encode_word(&mut to.bytes, b"REPLACE");
+        }
+        for (name, value) in access {
+            if let Some(value) = value {
+                encode_word(&mut to.bytes, name);
+                number(&mut to.bytes, value);
+            }
+        }
+        to.note(head, start, (key, None), sizes);
     }
 }
 
-/// Bytes of a bulk string.
-fn bulk_len(bytes: &[u8]) -> usize {
-    let digits = itoa::Buffer::new().format(bytes.len()).len();
-    digits + bytes.len() + b"$\r\n\r\n".len()
+/// What a value takes.
+struct Sizes {
+    elements: u64,
+    payload_bytes: u64,
+    memory_bytes: u64,
 }
 
-/// Where the key of a command is that begins at `start`: after the lines of the count, the name's length, the name, and its own length.
-fn key_at(bytes: &[u8], start: usize, len: usize) -> Range<usize> {
-    let ends = bytes[start..].iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    let from = ends.map(|(at, _)| start + at + 1).nth(3).unwrap_or(start);
-    from..from + len
+impl Requests {
+    /// Forgets all, and keeps the room.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.all.clear();
+        self.rejects.clear();
+    }
+
+    /// Notes what is known of the command that begins at `start` and ends where the bytes do.
+    fn note(
+        &mut self,
+        head: &Head<'_>,
+        start: usize,
+        (key, pair): (Range<usize>, Option<Range<usize>>),
+        sizes: &Sizes,
+    ) {
+        self.all.push(Sent {
+            db: head.db,
+            place: head.place,
+            request: start..self.bytes.len(),
+            key,
+            pair,
+            expires: head.expire_at_ms.is_some(),
+            elements: sizes.elements,
+            payload_bytes: sizes.payload_bytes,
+            memory_bytes: sizes.memory_bytes + head.key.len() as u64 + STRING_BYTES,
+        });
+    }
+}
+
+/// Appends a word; returns where it is.
+fn word(to: &mut Vec<u8>, bytes: &[u8]) -> Range<usize> {
+    encode_word(to, bytes);
+    let end = to.len() - b"\r\n".len();
+    end - bytes.len()..end
+}
+
+/// Appends a number as a word.
+fn number(to: &mut Vec<u8>, number: u64) {
+    encode_word(to, itoa::Buffer::new().format(number).as_bytes());
 }

@@ -1,7 +1,7 @@
 //! The state file: which batches are loaded, so that a load that broke off goes on where it was.
 //!
 //! ```text
-//!  larder-load 2 <fingerprint>     of the input (name, size, time of change), the mapping, the target, and
+//!  larder-load 3 <fingerprint>     of the input (name, size, time of change), the mapping, the target, and
 //!                                  what decides about batches
 //!  start 0                         the batch was about to be sent
 //!  reject 5<tab>reason<tab>key     it has a key that was not loaded, as in the file of rejects
@@ -55,7 +55,7 @@ impl State {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed(error)),
         };
-        let header = format!("larder-load 2 {fingerprint:016x}\n");
+        let header = format!("larder-load 3 {fingerprint:016x}\n");
         let mut state = State::default();
         // The end of a line says that it was written whole.
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -183,12 +183,12 @@ mod tests {
             assert_eq!(State::open(Some(&path), 7).unwrap().take_rejects(), of_both, "{len} bytes");
         }
         for odd in ["odd 1", "start x", "done", "reject 1", "reject 1\t2", "reject x\ty\tz", ""] {
-            fs::write(&path, format!("larder-load 2 {:016x}\n{odd}\n", 7)).unwrap();
+            fs::write(&path, format!("larder-load 3 {:016x}\n{odd}\n", 7)).unwrap();
             let error = State::open(Some(&path), 7).err().unwrap().to_string();
             assert!(error.ends_with(&format!("'{odd}' is no line of a state")), "{error}");
         }
         // A file without a line is not taken for a state that was cut.
-        for other in [&b"precious"[..], b"larder-load 1", b"larder-load 2 0000000000000008", b"\0"] {
+        for other in [&b"precious"[..], b"larder-load 1", b"larder-load 3 0000000000000008", b"\0"] {
             fs::write(&path, other).unwrap();
             assert!(State::open(Some(&path), 7).is_err());
             assert_eq!(fs::read(&path).unwrap(), other);

@@ -1,5 +1,5 @@
-//! How often each key comes in a file of commands: with the last time a key is complete and can be sent, while others are still gathered.
-//! Keys of one command, as most strings are, need not be gathered at all.
+//! How often each key comes in a file of commands or a table: with the last time a key is complete and can be sent, while others are still gathered.
+//! Keys of one command or row, as most are, need not be gathered at all.
 //!
 //! Keys are known by hashes of 64 bits. Two of the same hash count together: both are complete later, never too soon. Counts are kept of keys
 //! that come more than once only: hashes that were seen once so far are written one after the other, sorted a run at a time (what comes again
@@ -8,7 +8,9 @@
 
 use crate::commands::{Command, Commands, Transaction};
 use crate::error::Result;
-use crate::understand::understand;
+use crate::reader::{Each, Line};
+use crate::template::Template;
+use crate::understand::{plain_op, understand};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -83,11 +85,17 @@ pub fn survey(commands: &mut Commands, db: u32, room_bytes: usize) -> Result<Fou
             db = new;
             return Ok(ControlFlow::Continue(()));
         }
-        let is_known = understand(command.args, (0, 0), &mut room, &mut |key, _| {
+        let mut add = |key: &[u8]| {
             if let Some(counter) = &mut counter {
                 counter.add(db, key);
             }
-        });
+        };
+        let is_known = if plain_op(command.args).is_some() {
+            add(command.args.at(1));
+            true
+        } else {
+            understand(command.args, (0, 0), &mut room, &mut |key, _| add(key))
+        };
         if !is_known {
             stop = Some((command.offset, command.args.at(0).escape_ascii().to_string()));
         }
@@ -98,6 +106,29 @@ pub fn survey(commands: &mut Commands, db: u32, room_bytes: usize) -> Result<Fou
     })?;
     transaction.finish(commands.name())?;
     Ok(Found { survey: counter.map(Counter::finish), stop })
+}
+
+/// Counts the keys of the rows of a table. None if the counts would take more than this many bytes. Rows that will be rejects may be
+/// counted: their keys are complete at the end.
+pub fn of_rows(
+    read: impl FnOnce(Each<'_>) -> Result<()>,
+    key: &Template,
+    db: u32,
+    room_bytes: usize,
+) -> Result<Option<Survey>> {
+    let (mut counter, mut filled) = (Some(Counter::new(MANY)), Vec::new());
+    read(&mut |_, line| {
+        let (Line::Row(row), Some(counting)) = (line, &mut counter) else { return Ok(()) };
+        filled.clear();
+        if key.fill(row, &mut filled).is_ok() {
+            counting.add(db, &filled);
+            if !counting.fits(room_bytes) {
+                counter = None;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(counter.map(Counter::finish))
 }
 
 impl Counter {
@@ -221,6 +252,26 @@ mod tests {
         assert!(found(text, bytes / 2).unwrap().survey.is_none());
         assert!(found("SET a 1\nGET a\nSET", 1000).is_err());
         assert!(found("SET a 1\nMULTI\nSET a 2\n", 1000).is_err());
+    }
+
+    #[test]
+    fn keys_of_rows_are_counted() {
+        let layout = crate::reader::Layout::of(crate::reader::Format::Csv);
+        let draft = crate::mapping::Draft {
+            key: Some("k:{id}".to_owned()),
+            kind: Some("hash".to_owned()),
+            ..Default::default()
+        };
+        let mapping = draft.finish().unwrap();
+        let found = |text: &str, room_bytes| {
+            let read = |each: Each<'_>| crate::reader::read(text.as_bytes(), &layout, &mapping, each);
+            of_rows(read, &mapping.key, 2, room_bytes)
+        };
+        let mut survey = found("id,a\n1,x\n2,x\nbroken\n1,y\n", 1 << 20).unwrap().unwrap();
+        let turns = ["k:1", "k:2", "k:1"].map(|key| survey.turn(2, key.as_bytes()));
+        assert_eq!(turns, [Turn::Other, Turn::Only, Turn::Last]);
+        assert!(found("id,a\n1,x\n2,x\n", HASH_BYTES).unwrap().is_none());
+        assert!(found("id,a\n1,\"x\n", 1 << 20).is_err());
     }
 
     #[test]

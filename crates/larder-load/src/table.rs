@@ -2,21 +2,20 @@
 
 use crate::cutter::{Cutter, Gatherer};
 use crate::error::Result;
+use crate::group::Group;
 use crate::mapping::{Added, Mapping};
 use crate::options::Options;
-use crate::reader::Line;
+use crate::reader::{Each, Line};
 use crate::reject::Reject;
 use crate::shared::{Shared, lock};
+use crate::survey::{Survey, Turn};
 use indicatif::ProgressBar;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What is done with the number of a line or a row, and what it is.
-pub type Each<'a> = &'a mut dyn FnMut(u64, Line<'_>) -> Result<()>;
-
-/// Has all rows read and hands on their groups; returns whether some of these were on disk.
+/// Has all rows read and hands on their groups, with a survey each as soon as it is complete; returns whether some of these were on disk.
 pub fn load(
     read: impl FnOnce(Each<'_>) -> Result<()>,
-    mapping: &Mapping,
+    (mapping, mut survey): (&Mapping, Option<Survey>),
     options: &Options,
     shared: &Shared<'_>,
     cutter: &mut Cutter<'_>,
@@ -33,7 +32,12 @@ pub fn load(
                     Ok(()) => {
                         shared.counts.rows.fetch_add(1, Relaxed);
                         let Added { key, element, expire_at_ms } = &added;
-                        return gatherer.add((db, key), element, *expire_at_ms, line, cutter);
+                        let turn = survey.as_mut().map_or(Turn::Other, |survey| survey.turn(db, key));
+                        if turn == Turn::Only {
+                            return cutter.add([Group::new(db, key, element, *expire_at_ms, line)]);
+                        }
+                        gatherer.add((db, key), element, *expire_at_ms, line, cutter)?;
+                        return if turn == Turn::Last { gatherer.complete(db, key, cutter) } else { Ok(()) };
                     }
                     Err(reason) => (reason, row.as_text()),
                 }

@@ -54,6 +54,22 @@ fn write<'a>(to: &mut Vec<u8>, op: Op, offset: u64, parts: impl ExactSizeIterato
     parts.for_each(|bytes| part(to, bytes));
 }
 
+/// What a command does to its key, the first argument, if all arguments after that are taken as they are.
+pub fn plain_op(args: Args<'_>) -> Option<Op> {
+    let (name, rest) = (args.get(0)?, args.len() - 1);
+    let is = |word: &[u8]| name.eq_ignore_ascii_case(word);
+    let has_pairs = rest >= 3 && !rest.is_multiple_of(2);
+    match name.len() {
+        3 if rest == 2 && is(b"SET") => Some(Op::SetString),
+        4 if has_pairs && is(b"HSET") => Some(Op::SetFields),
+        4 if rest >= 2 && is(b"SADD") => Some(Op::AddMembers),
+        5 if rest >= 2 && is(b"RPUSH") => Some(Op::PushBack),
+        5 if rest >= 2 && is(b"LPUSH") => Some(Op::PushFront),
+        5 if has_pairs && is(b"HMSET") => Some(Op::SetFields),
+        _ => None,
+    }
+}
+
 /// Calls `each` with every key of a command and what is done to it, as [`crate::replay`] reads it; false, without a call, if the command is
 /// none of those that are understood. `offset` is where it stands, `now_ms` what its times count from; `done` is room to work in.
 pub fn understand(
@@ -62,6 +78,12 @@ pub fn understand(
     done: &mut Vec<u8>,
     each: &mut dyn FnMut(&[u8], &[u8]),
 ) -> bool {
+    if let Some(op) = plain_op(args) {
+        done.clear();
+        write(done, op, offset, args.from(2).iter());
+        each(args.at(1), done);
+        return true;
+    }
     let mut room = [0; 16];
     let Some(name) = args.get(0).filter(|name| name.len() <= room.len()) else { return false };
     let name = &mut room[..name.len()];
@@ -70,11 +92,6 @@ pub fn understand(
     done.clear();
     let rest = args.len() - 1;
     let key = args.get(1).unwrap_or_default();
-    // All arguments after the key.
-    let all = |op, done: &mut Vec<u8>| {
-        write(done, op, offset, args.from(2).iter());
-        Some(())
-    };
     let is_known = match &*name {
         b"SET" => set(args, offset, now_ms, done),
         b"SETEX" | b"PSETEX" if rest == 3 => {
@@ -92,10 +109,6 @@ pub fn understand(
             }
             return true;
         }
-        b"RPUSH" if rest >= 2 => all(Op::PushBack, done),
-        b"LPUSH" if rest >= 2 => all(Op::PushFront, done),
-        b"SADD" if rest >= 2 => all(Op::AddMembers, done),
-        b"HSET" | b"HMSET" if rest >= 3 && !rest.is_multiple_of(2) => all(Op::SetFields, done),
         b"ZADD" if rest >= 3 && !rest.is_multiple_of(2) => scores(args, offset, done),
         b"XADD" if rest >= 4 && rest.is_multiple_of(2) => entry_id(args.at(2)).map(|id| {
             let fields = args.from(3);
@@ -118,7 +131,6 @@ pub fn understand(
 
 fn set(args: Args<'_>, offset: u64, now_ms: u64, done: &mut Vec<u8>) -> Option<()> {
     let at = match args.len() {
-        3 => None,
         5 => {
             let (unit, from) = match args.at(3).to_ascii_uppercase().as_slice() {
                 b"EX" => (1000, now_ms),
@@ -127,14 +139,12 @@ fn set(args: Args<'_>, offset: u64, now_ms: u64, done: &mut Vec<u8>) -> Option<(
                 b"PXAT" => (1, 0),
                 _ => return None,
             };
-            Some(expiry(args.at(4), unit, from).filter(|_| positive(args.at(4)))?)
+            expiry(args.at(4), unit, from).filter(|_| positive(args.at(4)))?
         }
         _ => return None,
     };
     write(done, Op::SetString, offset, [args.at(2)].into_iter());
-    if let Some(at) = at {
-        write(done, Op::ExpireAt, offset, [&at.to_le_bytes()[..]].into_iter());
-    }
+    write(done, Op::ExpireAt, offset, [&at.to_le_bytes()[..]].into_iter());
     Some(())
 }
 

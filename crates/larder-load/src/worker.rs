@@ -16,12 +16,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
+/// Room for the requests of a batch that is kept for the next.
+const ROOM_BYTES_MAX: usize = 8 << 20;
 /// How often a request is sent on to another node.
 const REDIRECTIONS_MAX: u32 = 5;
 
 /// Works until no batch is left.
 pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
-    let mut worker = Worker { shared, joins: true, connections: HashMap::new() };
+    let mut worker =
+        Worker { shared, joins: true, connections: HashMap::new(), requests: Requests::default() };
     loop {
         let next = lock(batches).recv();
         let Ok(batch) = next else { return Ok(()) };
@@ -55,6 +58,8 @@ struct Worker<'a> {
     /// Whether strings are sent together.
     joins: bool,
     connections: HashMap<Place, Connection>,
+    /// The room for those of a batch.
+    requests: Requests,
 }
 
 impl Worker<'_> {
@@ -73,24 +78,39 @@ impl Worker<'_> {
 
     /// Loads a batch; those of its keys that are not loaded are added to `rejects`.
     fn batch(&mut self, batch: Batch, rejects: &mut Vec<Reject>) -> Result<()> {
-        let shared = self.shared;
-        let mut requests = Requests::default();
-        let made = Maker { shared }.make(batch.content, &mut requests);
+        let mut requests = std::mem::take(&mut self.requests);
+        requests.clear();
+        let made = Maker { shared: self.shared }.make(batch.content, &mut requests);
         rejects.append(&mut requests.rejects);
-        made?;
+        let loaded = made.and_then(|()| self.requests(&requests, (batch.number, batch.past), rejects));
+        // What few batches need is not kept.
+        if requests.bytes.capacity() <= ROOM_BYTES_MAX {
+            self.requests = requests;
+        }
+        loaded
+    }
+
+    /// Sends the requests of a batch, and takes the replies.
+    fn requests(
+        &mut self,
+        requests: &Requests,
+        (number, past): (u64, Past),
+        rejects: &mut Vec<Reject>,
+    ) -> Result<()> {
+        let shared = self.shared;
         if shared.dry_run {
-            self.count(&requests.all);
+            self.count(requests.all.iter());
             return Ok(());
         }
-        lock(&shared.state).start(batch.number)?;
-        let nodes = self.nodes(&requests);
+        lock(&shared.state).start(number)?;
+        let nodes = self.nodes(requests);
         let mut existing = Vec::new();
-        let sent = self.send(&requests, &nodes, &mut existing, rejects);
+        let sent = self.send(requests, &nodes, &mut existing, rejects);
         // If the link is broken nothing can be compared; the load that goes on then does.
-        let is_over = sent.is_err() && batch.past == Past::Started;
-        let judged = if is_over { Ok(()) } else { self.judge(&requests, &existing, batch.past, rejects) };
+        let is_over = sent.is_err() && past == Past::Started;
+        let judged = if is_over { Ok(()) } else { self.judge(requests, &existing, past, rejects) };
         sent.and(judged).map_err(|error| match error {
-            Error::Target(text) => Error::Target(format!("{text}; {}", whereabouts(&requests, batch.number))),
+            Error::Target(text) => Error::Target(format!("{text}; {}", whereabouts(requests, number))),
             other => other,
         })
     }
@@ -130,15 +150,25 @@ impl Worker<'_> {
         }
         let mut apart = Vec::new();
         for ((place, row), units) in nodes.iter().zip(&units) {
-            let mut left = Vec::new();
-            for unit in units {
+            let (mut left, mut rest, mut alone) = (Vec::new(), &units[..], 0);
+            while let Some((unit, after)) = rest.split_first() {
+                if alone == 0 {
+                    alone = rest.iter().take_while(|unit| unit.len() == 1).count();
+                }
+                let loaded = self.connection(place)?.take_run(OK, alone)?;
+                if loaded > 0 {
+                    self.count(row[unit.start..unit.start + loaded].iter().map(|&at| &requests.all[at]));
+                    (rest, alone) = (&rest[loaded..], alone - loaded);
+                    continue;
+                }
+                (rest, alone) = (after, alone.saturating_sub(1));
                 if let &[at] = &row[unit.clone()] {
                     self.take(requests, at, place, existing, rejects)?;
                     continue;
                 }
                 let connection = self.connection(place)?;
                 if connection.take(joint::all_set(replace))? {
-                    row[unit.clone()].iter().for_each(|&at| self.count(&requests.all[at..=at]));
+                    self.count(row[unit.clone()].iter().map(|&at| &requests.all[at]));
                     continue;
                 }
                 // A target, or a user of it, may have no such command.
@@ -172,7 +202,7 @@ impl Worker<'_> {
         };
         match settled {
             Settled::Exists(address) => existing.push(Existing { at, place: (address, sent.db) }),
-            Settled::Loaded => self.count(std::slice::from_ref(sent)),
+            Settled::Loaded => self.count(std::iter::once(sent)),
             Settled::Refused(reason) => rejects.push(Reject::new(sent.place, &reason, requests.key(sent))),
         }
         Ok(())
@@ -222,7 +252,7 @@ impl Worker<'_> {
                 for (Existing { at, .. }, has_arrived) in together.iter().zip(have_arrived) {
                     let sent = &requests.all[*at];
                     if has_arrived {
-                        self.count(std::slice::from_ref(sent));
+                        self.count(std::iter::once(sent));
                     } else {
                         rejects.push(Reject::new(sent.place, "the key exists", requests.key(sent)));
                     }
@@ -314,13 +344,20 @@ impl Worker<'_> {
         Ok(self.connections.get_mut(place).expect("it has just been put there"))
     }
 
-    fn count(&self, all: &[Sent]) {
-        let sum = |of: fn(&Sent) -> u64| all.iter().map(of).sum();
+    /// Counts keys that are loaded.
+    fn count<'s>(&self, all: impl Iterator<Item = &'s Sent>) {
+        let (mut keys, mut elements, mut payload_bytes, mut memory_bytes) = (0, 0, 0, 0);
+        for sent in all {
+            keys += 1;
+            elements += sent.elements;
+            payload_bytes += sent.payload_bytes;
+            memory_bytes += sent.memory_bytes;
+        }
         let counts = &self.shared.counts;
-        counts.keys.fetch_add(all.len() as u64, Relaxed);
-        counts.elements.fetch_add(sum(|sent| sent.elements), Relaxed);
-        counts.payload_bytes.fetch_add(sum(|sent| sent.payload_bytes), Relaxed);
-        counts.memory_bytes.fetch_add(sum(|sent| sent.memory_bytes), Relaxed);
+        counts.keys.fetch_add(keys, Relaxed);
+        counts.elements.fetch_add(elements, Relaxed);
+        counts.payload_bytes.fetch_add(payload_bytes, Relaxed);
+        counts.memory_bytes.fetch_add(memory_bytes, Relaxed);
     }
 }
 

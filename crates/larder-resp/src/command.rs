@@ -29,6 +29,16 @@ pub fn encode_word(to: &mut Vec<u8>, word: &[u8]) {
     to.extend_from_slice(b"\r\n");
 }
 
+/// Appends a word of `len` bytes, which `write` appends.
+#[inline]
+pub fn encode_word_with(to: &mut Vec<u8>, len: usize, write: impl FnOnce(&mut Vec<u8>)) {
+    push_head(to, b'$', len);
+    let start = to.len();
+    write(to);
+    debug_assert_eq!(to.len(), start + len, "a word of another length");
+    to.extend_from_slice(b"\r\n");
+}
+
 #[inline]
 fn push_head(to: &mut Vec<u8>, mark: u8, len: usize) {
     to.push(mark);

@@ -13,7 +13,7 @@ mod reply;
 mod value;
 
 pub use args::{Args, OwnedArgs, Span};
-pub use command::{encode_command, encode_command_head, encode_word, encoded_bytes};
+pub use command::{encode_command, encode_command_head, encode_word, encode_word_with, encoded_bytes};
 pub use parse::{Ahead, LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, begins_command, split_args};
 pub use reply::{Protocol, Reply};
 pub use value::{Value, ValueLimits};

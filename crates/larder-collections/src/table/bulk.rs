@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 const _: () = assert!(SEGMENT_SLOTS_MAX < u8::MAX as usize);
 
+/// Fewer entries than this are hashed without an allocation.
+const FEW: usize = 16;
 /// Fewer entries than this are sorted without buckets.
 const BUCKETS_FROM: usize = 64;
 /// Entries of a bucket, about, as a power of two.
@@ -47,19 +49,32 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             expires |= L::new_expiry(new).is_some();
             Hashed { hash: H::hash(L::new_key(new)), id, bytes: bytes as u32 }
         };
-        let hashed: Vec<Hashed> = entries.map(hash).collect();
-        if hashed.len() <= RUN_ENTRIES_MAX
-            && let Some(run) = run_of::<L>(&hashed, &entry_of)
+        let mut entries = entries.map(hash);
+        let (mut few, mut count) = ([Hashed::default(); FEW], 0);
+        for (slot, entry) in few.iter_mut().zip(&mut entries) {
+            *slot = entry;
+            count += 1;
+        }
+        let mut many = Vec::new();
+        if count == FEW {
+            many = few.into_iter().chain(entries).collect();
+            count = many.len();
+        }
+        let hashed = if many.is_empty() { &few[..count] } else { &many[..] };
+        if count <= RUN_ENTRIES_MAX
+            && let Some(run) = run_of::<L>(hashed, &entry_of)
         {
             return run.map(|run| Table::of(Shape::Run { run, mark: false }));
         }
-        assert!(u32::try_from(hashed.len()).is_ok(), "the caller has fewer");
+        assert!(u32::try_from(count).is_ok(), "the caller has fewer");
         let bulk = Bulk { entry_of, depth_max: 0, expires, made: Made::default(), rest: Vec::new() };
-        if fits::<L>(hashed.len(), size) {
-            bulk.one_segment(&hashed, size)
-        } else {
-            bulk.tree::<L, H>(hashed, size)
+        if !fits::<L>(count, size) {
+            if many.is_empty() {
+                many = few[..count].to_vec();
+            }
+            return bulk.tree::<L, H>(many, size);
         }
+        bulk.one_segment(if many.is_empty() { &few[..count] } else { &many }, size)
     }
 }
 

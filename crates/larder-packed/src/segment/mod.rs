@@ -100,6 +100,11 @@ impl Segment {
         REFS_BYTES + HEADER_BYTES + slots.div_ceil(LANES) * GROUP_BYTES + entry_bytes
     }
 
+    /// The capacity of a segment that is made for `slots` entries of `entry_bytes` in all.
+    fn capacity_of(slots: usize, entry_bytes: usize) -> usize {
+        capacity_for(Segment::content_of(slots, entry_bytes))
+    }
+
     /// Adds an entry of `len` bytes, to be filled through [`Page::entry_mut`].
     pub fn insert(&mut self, tag: u8, len: usize) -> Slot {
         self.reserve(self.insert_bytes(len));

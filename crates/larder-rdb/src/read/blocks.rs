@@ -44,11 +44,20 @@ pub fn sorted_set(input: &mut Input<impl BufRead>, limits: &Limits) -> Result<So
 /// A hash of packs and of long fields.
 pub fn hash(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
     let mut left = input.length()?;
-    let first = Packs::<Fields>::read(input, &mut left)?;
-    let mut hash = Hash::of_fields(first.iter(), |number| first.get(number), limits).ok_or(hash::TWICE)?;
-    drop(first);
+    let mut hash = if left == 1 {
+        // As most hashes are: nothing is copied but into the hash.
+        let mut hash = None;
+        input.with_string(|pack| {
+            hash = Some(of_packs(&Packs::of(pack)?, limits)?);
+            Ok(())
+        })?;
+        left = 0;
+        hash.unwrap_or_default()
+    } else {
+        of_packs(&Packs::<Vec<u8>, Fields>::read(input, &mut left)?, limits)?
+    };
     while left > 0 {
-        let next = Packs::<Fields>::read(input, &mut left)?;
+        let next = Packs::<Vec<u8>, Fields>::read(input, &mut left)?;
         next.iter().try_for_each(|(_, field)| hash::add(&mut hash, field, limits))?;
     }
     let mut name = Vec::new();
@@ -63,6 +72,11 @@ pub fn hash(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash>
     Ok(hash)
 }
 
+/// The hash of the fields in packs.
+fn of_packs(packs: &Packs<impl AsRef<[u8]>, Fields>, limits: HashLimits) -> Result<Hash> {
+    Hash::of_fields(packs.iter(), |number| packs.get(number), limits).ok_or(hash::TWICE)
+}
+
 /// A set of images, packs, and long members.
 pub fn set(input: &mut Input<impl BufRead>, limits: &SetLimits) -> Result<Set> {
     let (mut ints, mut image) = (BlockReader::new(), Vec::new());
@@ -72,13 +86,13 @@ pub fn set(input: &mut Input<impl BufRead>, limits: &SetLimits) -> Result<Set> {
         ints.push(&image)?;
     }
     let mut left = input.length()?;
-    let first = Packs::<Members>::read(input, &mut left)?;
+    let first = Packs::<Vec<u8>, Members>::read(input, &mut left)?;
     let set = Set::of_packed(ints.finish(), first.iter(), |number| first.get(number), limits);
     let mut set = set.ok_or(set::TWICE)?;
     drop(first);
     let mut add = |member: &[u8]| if set.insert(member, limits) { Ok(()) } else { Err(set::TWICE) };
     while left > 0 {
-        let next = Packs::<Members>::read(input, &mut left)?;
+        let next = Packs::<Vec<u8>, Members>::read(input, &mut left)?;
         next.iter().try_for_each(|(_, member)| add(member))?;
     }
     for _ in 0..input.length()? {

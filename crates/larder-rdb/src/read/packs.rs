@@ -59,36 +59,53 @@ impl Packed for Members {
 }
 
 /// The entries of some packs, which are known to be whole.
-pub struct Packs<P> {
-    bytes: Vec<u8>,
+pub struct Packs<B, P> {
+    bytes: B,
     kind: PhantomData<P>,
 }
 
-impl<P: Packed> Packs<P> {
+impl<P: Packed> Packs<Vec<u8>, P> {
     /// Reads the next of `left` packs, as many as are put into a table at once.
     pub fn read(input: &mut Input<impl BufRead>, left: &mut u64) -> Result<Self> {
         let (mut bytes, mut count) = (Vec::new(), 0);
         while *left > 0 && count < BUILD_MAX && bytes.len() < BUILD_BYTES_MAX {
-            let mut at = bytes.len();
+            let at = bytes.len();
             input.string_into(&mut bytes)?;
-            if bytes.len() - at > PACK_BYTES_MAX {
-                return Err(Error::Damaged("a pack that is too long"));
-            }
-            while at < bytes.len() {
-                let (_, len) = P::first(&bytes[at..]).ok_or(Error::Damaged("a pack that breaks off"))?;
-                at += len;
-                count += 1;
-            }
+            count += entries_of::<P>(&bytes[at..])?;
             *left -= 1;
         }
         Ok(Packs { bytes, kind: PhantomData })
     }
+}
 
+impl<'b, P: Packed> Packs<&'b [u8], P> {
+    /// One pack, where it lies.
+    pub fn of(bytes: &'b [u8]) -> Result<Self> {
+        entries_of::<P>(bytes)?;
+        Ok(Packs { bytes, kind: PhantomData })
+    }
+}
+
+/// How many entries a pack has, of which each is whole.
+fn entries_of<P: Packed>(pack: &[u8]) -> Result<usize> {
+    if pack.len() > PACK_BYTES_MAX {
+        return Err(Error::Damaged("a pack that is too long"));
+    }
+    let (mut at, mut count) = (0, 0);
+    while at < pack.len() {
+        let (_, len) = P::first(&pack[at..]).ok_or(Error::Damaged("a pack that breaks off"))?;
+        at += len;
+        count += 1;
+    }
+    Ok(count)
+}
+
+impl<B: AsRef<[u8]>, P: Packed> Packs<B, P> {
     /// The entries with the numbers by which [`get`](Self::get) gives them again.
     pub fn iter(&self) -> impl Iterator<Item = (u32, P::Entry<'_>)> + Clone {
-        let mut at = 0;
+        let (bytes, mut at) = (self.bytes.as_ref(), 0);
         iter::from_fn(move || {
-            let (entry, len) = P::first(&self.bytes[at..])?;
+            let (entry, len) = P::first(&bytes[at..])?;
             let number = at as u32;
             at += len;
             Some((number, entry))
@@ -98,6 +115,6 @@ impl<P: Packed> Packs<P> {
     /// The entry of a number.
     #[inline]
     pub fn get(&self, number: u32) -> P::Entry<'_> {
-        P::first(&self.bytes[number as usize..]).expect("it has given the number").0
+        P::first(&self.bytes.as_ref()[number as usize..]).expect("it has given the number").0
     }
 }
