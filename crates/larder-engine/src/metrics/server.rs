@@ -283,5 +283,5 @@ pub(super) fn replication(engine: &Engine, page: &mut Page<'_>) {
         ("partial", engine.replication.partial_syncs.load(Relaxed)),
         ("partial_refused", engine.replication.refused_partial_syncs.load(Relaxed)),
     ];
-    page.by("synchronisations_total", (Counter, "Synchronisations of replicas."), "kind", counted);
+    page.by("synchronizations_total", (Counter, "Synchronizations of replicas."), "kind", counted);
 }

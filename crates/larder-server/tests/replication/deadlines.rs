@@ -377,7 +377,7 @@ fn a_replica_in_the_middle_drops_nothing() {
     }
 }
 
-/// Role: replica. Source: the snapshot of its primary. Moment: full synchronisation, in each way. It has what is over, until it is told.
+/// Role: replica. Source: the snapshot of its primary. Moment: full synchronization, in each way. It has what is over, until it is told.
 #[test]
 fn a_snapshot_of_the_primary_is_taken_as_it_is() {
     for primary in [Kind::Larder, Kind::Valkey] {
