@@ -6,7 +6,8 @@ mod help;
 mod manual;
 
 use super::kind::Kind;
-use super::number::Unit;
+use super::kind::Names;
+use super::number::{Bounds, Unit};
 use super::rewrite::default_lines;
 use super::special::Special;
 use super::table::{Effect, Opt, SECTIONS, Section};
@@ -18,11 +19,12 @@ use std::fmt::Write;
 const PAGE_HEAD: &str = "\
 # Options
 
-This page lists all options. [larder.conf](larder.conf) contains them with their defaults and allowed
-values; [Configuration](configuration.md) explains how to set them.
+This page lists all options. [larder.conf](larder.conf) contains them as a file, with their defaults;
+[Configuration](configuration.md) explains how to set them.
 
 - *start*: the option can only be set at startup.
 - Alternative names of an option follow its name.
+- Sizes take units: `1k` (1000), `1kb` (1024), `1m`, `1mb`, `1g`, `1gb`.
 - The last column names the test of the option, below `crates/larder-server/tests`. Another test,
   `config_differential.rs`, compares types, ranges and error texts of all options with Valkey.
 - Options that Larder accepts without effect, and those that it refuses, are at the end.
@@ -83,7 +85,7 @@ pub fn options_page() -> String {
     for section in SECTIONS.iter().filter(|section| read_by(section).next().is_some()) {
         let _ = write!(
             page,
-            "\n## {}\n\n| option | default | what it does | tested in |\n|---|---|---|---|\n",
+            "\n## {}\n\n| option | default | values | what it does | tested in |\n|---|---|---|---|---|\n",
             section.title
         );
         for opt in read_by(section) {
@@ -96,8 +98,9 @@ pub fn options_page() -> String {
             };
             let _ = writeln!(
                 page,
-                "| {}{start} | {default} | {} | {} |",
+                "| {}{start} | {default} | {} | {} | {} |",
                 names.join(", "),
+                cell_of(opt.kind),
                 opt.summary,
                 opt.tested_in
             );
@@ -178,20 +181,53 @@ fn file_with(in_force: &[(&str, &str)]) -> String {
 
 /// What an option takes, after its summary.
 fn values_of(kind: Kind) -> String {
+    match values(kind, |name| name.to_owned()) {
+        values if values.is_empty() => values,
+        values => format!(" ({values})"),
+    }
+}
+
+/// What an option takes, as a cell of the table.
+fn cell_of(kind: Kind) -> String {
     match kind {
-        Kind::Bool => " (yes or no)".to_owned(),
-        Kind::Enum(names) => {
-            let names: Vec<&str> = names.iter().map(|name| name.0).collect();
-            format!(" ({})", names.join(", "))
-        }
-        Kind::Flags(names) => {
-            let names: Vec<&str> = names.iter().map(|name| name.0).collect();
-            format!(" (one or more of {})", names.join(", "))
-        }
-        Kind::Int { bounds: (min, max), unit: Unit::Plain } if max < i128::from(i32::MAX) => {
-            format!(" ({min} to {max})")
-        }
-        Kind::Special(Special::OutputLimits) => " (class, hard limit, soft limit, seconds)".to_owned(),
-        Kind::Int { .. } | Kind::Text(_) | Kind::Special(_) => String::new(),
+        Kind::Text(_) => "text".to_owned(),
+        kind => values(kind, |name| format!("`{name}`")),
+    }
+}
+
+/// What an option takes; empty if that is any text, or more than a few words say. `shown` makes a name stand out.
+fn values(kind: Kind, shown: fn(&str) -> String) -> String {
+    let listed = |names: Names| names.iter().map(|name| shown(name.0)).collect::<Vec<_>>().join(", ");
+    match kind {
+        Kind::Bool => format!("{} or {}", shown("yes"), shown("no")),
+        Kind::Enum(names) => listed(names),
+        Kind::Flags(names) => format!("one or more of {}", listed(names)),
+        Kind::Int { bounds, unit } => range(bounds, unit),
+        Kind::Special(Special::OutputLimits) => "class, hard limit, soft limit, seconds".to_owned(),
+        Kind::Text(_) | Kind::Special(_) => String::new(),
+    }
+}
+
+/// The bounds of a number in words. Those that only say how it is stored are left out.
+fn range((min, max): Bounds, unit: Unit) -> String {
+    let text = |number: i128| match unit {
+        Unit::Octal => format!("{number:o}"),
+        _ => number.to_string(),
+    };
+    let kind = match unit {
+        Unit::Plain => "a number",
+        Unit::Octal => "an octal number",
+        Unit::Memory => "a size",
+        Unit::MemoryOrNone => "a size, or -1 for no limit",
+        Unit::MemoryOrPercent => "a size or a percentage",
+    };
+    let has_limit = max < i128::from(i32::MAX);
+    match (unit, min) {
+        (Unit::MemoryOrNone | Unit::MemoryOrPercent, _) => kind.to_owned(),
+        _ if has_limit => format!("{} to {}", text(min), text(max)),
+        (Unit::Memory, 0) => kind.to_owned(),
+        (Unit::Memory, _) => format!("{kind} of {} or more", text(min)),
+        _ if min > i128::from(i32::MIN) => format!("{} or more", text(min)),
+        _ => kind.to_owned(),
     }
 }

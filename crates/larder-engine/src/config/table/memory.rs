@@ -15,10 +15,10 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("Which keys are evicted at `maxmemory`.", "eviction.rs"),
     int("maxmemory-samples", 1, 64, "5")
         .hot_int(|h| &h.maxmemory_samples)
-        .does("Number of keys compared to choose one to evict.", "differential/introspection.rs"),
+        .does("Number of keys examined for each key that is evicted.", "differential/introspection.rs"),
     int("maxmemory-eviction-tenacity", 0, 100, "10")
         .hot_int(|h| &h.maxmemory_eviction_tenacity)
-        .does("Effort of eviction per command, 0 to 100.", "differential/eviction.rs"),
+        .does("Effort of eviction per command.", "differential/eviction.rs"),
     int("lfu-log-factor", 0, INT_MAX, "10")
         .hot_int(|h| &h.lfu_log_factor)
         .does("Logarithm factor of the LFU access counter.", "differential/eviction.rs"),
@@ -28,7 +28,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     ),
     int("active-expire-effort", 1, 10, "1")
         .hot_int(|h| &h.active_expire_effort)
-        .does("Effort of background expiry, 1 to 10.", "options/data.rs"),
+        .does("Effort of background expiry.", "options/data.rs"),
     yes_no("lazyfree-lazy-eviction", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_eviction)
         .does("Frees large evicted values in the background.", "options/data.rs"),

@@ -28,7 +28,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("Microseconds to wait per loaded key, for tests.", "persistence/states.rs"),
     memory("loading-process-events-interval-bytes", 1024, INT_MAX, "2097152")
         .hidden()
-        .does("Bytes loaded at startup after which the server accepts connections.", "start.rs"),
+        .does("Bytes that are loaded at startup before the server accepts connections, which then receive `LOADING`; after a second it accepts them in any case.", "start.rs"),
     yes_no("stop-writes-on-bgsave-error", "yes").hot_bool(|h| &h.stop_writes_on_bgsave_error)
         .does("Refuses writes after a failed background save.", "persistence/faults.rs"),
     yes_no("appendonly", "no")
