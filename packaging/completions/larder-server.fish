@@ -97,6 +97,7 @@ complete -c larder-server -l hash-max-listpack-entries -x -d 'Maximum number of 
 complete -c larder-server -l hash-max-ziplist-entries -x -d 'Maximum number of fields for which OBJECT ENCODING reports listpack'
 complete -c larder-server -l hash-max-listpack-value -x -d 'Maximum bytes of a field or value for which OBJECT ENCODING reports listpack'
 complete -c larder-server -l hash-max-ziplist-value -x -d 'Maximum bytes of a field or value for which OBJECT ENCODING reports listpack'
+complete -c larder-server -l hash-shared-fields -xa 'yes no' -d 'Stores field names once for all small hashes that have the same names in the same order. Not in Valkey'
 complete -c larder-server -l set-max-intset-entries -x -d 'Maximum number of integers for which OBJECT ENCODING reports intset'
 complete -c larder-server -l set-max-listpack-entries -x -d 'Maximum number of set members for which OBJECT ENCODING reports listpack'
 complete -c larder-server -l set-max-listpack-value -x -d 'Maximum bytes of a set member for which OBJECT ENCODING reports listpack'
