@@ -82,8 +82,7 @@ impl AppendFile {
             return Ok(());
         }
         if persist.is_log_lost() {
-            persist
-                .warning("The append-only file cannot be enabled after a failed write: restart the server");
+            persist.warning("The append-only file has failed for good");
             return Err(ApplyError::AppendOnlyFile);
         }
         let unusable = |text: String| {
