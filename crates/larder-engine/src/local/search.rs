@@ -366,7 +366,7 @@ impl Facts {
         let value = entry.value();
         let (mut bytes, mut elements) = (share as u64, 0);
         if let ValueRef::Out(value) = &value {
-            bytes += value.memory_bytes(SAMPLES);
+            bytes += if entry.is_inline() { 0 } else { value.memory_bytes(SAMPLES) };
             elements = value.elements();
         }
         let word = entry.access();

@@ -49,7 +49,7 @@ impl<'a, I: Iterator<Item = (&'a [u8], &'a [u8])> + Clone> SmallHash<I> {
         self.count
     }
 
-    /// Bytes of memory that the hash takes where it is restored.
+    /// The most bytes of memory that the hash takes where it is restored.
     pub fn memory_bytes(&self) -> usize {
         Hash::memory_bytes_of(self.count, self.pack_bytes - self.count)
     }
@@ -102,7 +102,7 @@ mod tests {
         else {
             panic!("a value");
         };
-        assert_eq!(value.memory_bytes(0), expected.2 as u64);
+        assert!(value.memory_bytes(0) <= expected.2 as u64);
         let Value::Hash(hash) = value else { panic!("a hash") };
         assert_eq!(hash.len(), pairs.len());
         for (name, value) in pairs {

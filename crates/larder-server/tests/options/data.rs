@@ -30,7 +30,16 @@ fn hashes_share_field_names() {
     let shapes =
         |client: &mut Client| figure(client, "memory", "hash_shapes_users").parse::<u64>().expect("a number");
     for threads in ["1", "3"] {
-        let args = ["--hash-shared-fields", "no", "--threads", threads, "--save", "3600 1000000"];
+        let args = [
+            "--hash-shared-fields",
+            "no",
+            "--threads",
+            threads,
+            "--save",
+            "3600 1000000",
+            "--enable-debug-command",
+            "yes",
+        ];
         let mut server = Server::larder(&args);
         let mut client = server.client();
         let fill = "for i = 1, 3000 do redis.call('HSET', 'h' .. i, 'name', 'n' .. i, 'mail', 'm' .. i % 7, 'age', i) end";
