@@ -7,8 +7,9 @@ use crate::engine::notify::class;
 use crate::engine::removal::{Cause, Removal};
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::key::Key;
+use crate::keyspace::kind::value_bytes;
 use crate::keyspace::shard::{ShardData, Table};
-use larder_collections::key_table::{Entry, ValueRef};
+use larder_collections::key_table::Entry;
 use larder_collections::value::Value;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -61,11 +62,7 @@ pub(super) fn tell(
 
 /// Bytes of a key and its value, from a few samples of a big one.
 pub(super) fn cost(entry: &Entry<'_, Value>) -> u64 {
-    let own = match entry.value() {
-        ValueRef::Out(value) if !entry.is_inline() => value.memory_bytes(5),
-        _ => 0,
-    };
-    Table::entry_bytes(*entry) as u64 + own
+    Table::entry_bytes(*entry) as u64 + value_bytes(entry, 5)
 }
 
 /// Frees a value here, or in the background if that takes long and may be; its bytes then count as free already.

@@ -1,7 +1,7 @@
 //! What kinds of values there are.
 
 use crate::error::{CommandError, CommandResult};
-use larder_collections::key_table::ValueRef;
+use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 
 /// The type of a value, as TYPE names it.
@@ -39,6 +39,17 @@ impl Kind {
             Kind::Stream => "stream",
             Kind::String => "string",
         }
+    }
+}
+
+/// Bytes of the memory of an entry's value beside its record, from `samples` blocks of a big one; 0 looks at all of them.
+pub(crate) fn value_bytes(entry: &Entry<'_, Value>, samples: u64) -> u64 {
+    if entry.is_inline() {
+        return 0;
+    }
+    match entry.value() {
+        ValueRef::Out(value) => value.memory_bytes(samples),
+        ValueRef::Inline { .. } => 0,
     }
 }
 

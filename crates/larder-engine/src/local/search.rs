@@ -21,7 +21,7 @@ use crate::execution::authorization;
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::kind::Kind;
+use crate::keyspace::kind::{Kind, value_bytes};
 use crate::text::glob;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
@@ -364,9 +364,9 @@ struct Facts {
 impl Facts {
     fn of(&self, entry: &Entry<'_, Value>, share: usize) -> FoundKey {
         let value = entry.value();
-        let (mut bytes, mut elements) = (share as u64, 0);
+        let bytes = share as u64 + value_bytes(entry, SAMPLES);
+        let mut elements = 0;
         if let ValueRef::Out(value) = &value {
-            bytes += if entry.is_inline() { 0 } else { value.memory_bytes(SAMPLES) };
             elements = value.elements();
         }
         let word = entry.access();

@@ -10,7 +10,7 @@
 use crate::commands::generic::object::encoding_name;
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::kind::Kind;
+use crate::keyspace::kind::{Kind, value_bytes};
 use crate::keyspace::locks::{MayWait, spawn_background};
 use crate::keyspace::shard::Table;
 use crate::panic_on_demand::panic_if_armed;
@@ -133,9 +133,9 @@ impl Count {
         let kind = Kind::of(&value);
         let group = self.groups.entry((kind.name(), encoding)).or_default();
         group.keys += 1;
-        let (mut bytes, mut saved) = (Table::entry_bytes(*entry) as u64, 0);
+        let bytes = Table::entry_bytes(*entry) as u64 + value_bytes(entry, SAMPLES);
+        let mut saved = 0;
         if let ValueRef::Out(value) = value {
-            bytes += if entry.is_inline() { 0 } else { value.memory_bytes(SAMPLES) };
             group.elements += value.elements();
             if let Value::List(list) = &*value {
                 self.list_blocks += list.node_count();

@@ -3,11 +3,10 @@
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::host::HostMemory;
+use crate::keyspace::kind::value_bytes;
 use crate::text::number;
 use crate::text::word::is_word;
-use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::shapes::SHAPES_MAX;
-use larder_collections::value::Value;
 use larder_resp::{Args, Reply};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -25,7 +24,7 @@ pub(super) fn usage(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let key = context.key(args.at(2));
     // One that is overdue uses memory until it is deleted.
     let table = context.table(&key);
-    let own = table.get(key.hash, key.bytes).map(|entry| value_bytes(entry, samples));
+    let own = table.get(key.hash, key.bytes).map(|entry| value_bytes(&entry, samples));
     let share = table.share_bytes(key.hash, key.bytes);
     let bytes = own.zip(share).map(|(own, share)| own + share as u64);
     match bytes {
@@ -33,14 +32,6 @@ pub(super) fn usage(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         None => context.reply.null(),
     }
     Ok(())
-}
-
-/// Bytes of a value outside of the table. `samples` 0 looks at all blocks.
-fn value_bytes(entry: Entry<'_, Value>, samples: u64) -> u64 {
-    match entry.value() {
-        ValueRef::Out(value) if !entry.is_inline() => value.memory_bytes(samples),
-        _ => 0,
-    }
 }
 
 /// Bytes of a key's entry beside key and value: header, slot, and its share of air and directory.

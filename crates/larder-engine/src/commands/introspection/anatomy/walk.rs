@@ -15,7 +15,7 @@ use crate::commands::generic::encoding_name;
 use crate::engine::Engine;
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::kind::Kind;
+use crate::keyspace::kind::{Kind, value_bytes};
 use crate::keyspace::locks::MayWait;
 use crate::panic_on_demand::panic_if_armed;
 use crate::stats::walk_progress::Walking;
@@ -138,14 +138,13 @@ impl Batch {
         let mut seen = Seen {
             encoding: (Kind::of(&value).name(), encoding_name(entry.key(), entry)),
             elements: 0,
-            bytes: share as u64,
+            bytes: share as u64 + value_bytes(entry, SAMPLES),
             ttl_s: entry.expire_at_ms().map(|at| at.saturating_sub(times.now_ms) / 1000),
             idle_s: times.idle_s(entry.access()),
             plain_bytes: 0,
         };
         let mut list = None;
         if let ValueRef::Out(value) = value {
-            seen.bytes += if entry.is_inline() { 0 } else { value.memory_bytes(SAMPLES) };
             seen.elements = value.elements();
             if let Value::List(of) = &*value {
                 seen.plain_bytes = plain_bytes(of);
