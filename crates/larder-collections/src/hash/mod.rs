@@ -202,24 +202,20 @@ impl Hash {
         if !shapes::is_enabled() || !shapes::tries_all() {
             return None;
         }
-        let (mut fingerprint, mut count, mut longest) = (Fingerprint::new(), 0, 0);
-        for (name, value) in fields.clone() {
-            fingerprint = fingerprint.with(name);
-            longest = longest.max(name.len()).max(value.len());
-            count += 1;
-            if count > SHAPE_FIELDS_MAX {
-                return None;
-            }
+        if fields.clone().nth(SHAPE_FIELDS_MAX).is_some() {
+            return None;
         }
         let names = fields.clone().map(|(name, _)| name);
-        let values = fields.map(|(_, value)| value);
-        let shape = shapes::find(fingerprint, |shape| shape.names().eq(names))?;
+        let values = fields.clone().map(|(_, value)| value);
+        let shape = shapes::find(Fingerprint::of(names.clone()), names)?;
         if !Shaped::takes(values.clone()) {
             return None;
         }
         shapes::note_outcome(true);
-        let mark = longest > limits.bytes_max || count as u64 > limits.count_max;
-        Some(Hash { form: Form::Shaped { shaped: Shaped::of(shape, values), mark } })
+        let longest = fields.map(|(name, value)| name.len().max(value.len())).max();
+        let mut hash = Hash { form: Form::Shaped { shaped: Shaped::of(shape, values), mark: false } };
+        hash.note_size(longest.unwrap_or(0), false, limits);
+        Some(hash)
     }
 
     /// Number of fields, those included whose time has come but which are not taken out yet. O(1).
@@ -557,8 +553,7 @@ impl Hash {
             return false;
         }
         let names = table.iter().map(|row| row.key());
-        let fingerprint = names.clone().fold(Fingerprint::new(), Fingerprint::with);
-        shapes::find(fingerprint, |shape| shape.names().eq(names)).is_some()
+        shapes::find(Fingerprint::of(names.clone()), names).is_some()
     }
 
     /// Whether the hash has a shape.
@@ -598,8 +593,8 @@ impl Hash {
     fn set_shaped(&mut self, name: &[u8], value: &[u8], limits: HashLimits) -> bool {
         let Form::Shaped { shaped, .. } = &mut self.form else { return false };
         let is_set = shaped.shape().position(name).is_some_and(|at| shaped.set(at, value));
-        if is_set && value.len() > limits.bytes_max {
-            self.set_mark();
+        if is_set {
+            self.note_size(name.len().max(value.len()), false, limits);
         }
         is_set
     }
@@ -618,8 +613,8 @@ fn shaped_of(table: &Table<FieldValue>) -> Option<Shaped> {
         return None;
     }
     let names = table.iter().map(|row| row.key());
-    let fingerprint = names.clone().fold(Fingerprint::new(), Fingerprint::with);
-    let found = shapes::find(fingerprint, |shape| shape.names().eq(names.clone()));
+    let fingerprint = Fingerprint::of(names.clone());
+    let found = shapes::find(fingerprint, names.clone());
     shapes::note_outcome(found.is_some());
     let shape = match found {
         Some(shape) => shape,

@@ -114,6 +114,11 @@ impl Shape {
         (0..self.len()).map(|at| self.name(at))
     }
 
+    /// Whether these are all names, in their order.
+    pub fn has<'a>(&self, names: impl Iterator<Item = &'a [u8]>) -> bool {
+        self.names().eq(names)
+    }
+
     /// Bytes of all names.
     pub fn names_bytes(&self) -> usize {
         self.names.len()
@@ -139,6 +144,12 @@ impl Fingerprint {
     #[allow(clippy::new_without_default, reason = "the seed makes it no constant")]
     pub fn new() -> Fingerprint {
         Fingerprint(*SEED)
+    }
+
+    /// That of a list.
+    #[inline]
+    pub fn of<'a>(names: impl Iterator<Item = &'a [u8]>) -> Fingerprint {
+        names.fold(Fingerprint::new(), Fingerprint::with)
     }
 
     /// That of a list with one more name.

@@ -182,19 +182,16 @@ pub fn is_enabled() -> bool {
     ENABLED.load(Relaxed)
 }
 
-/// The shape of a list of names, if there is one. `is_same` compares the names.
+/// The shape of a list of names with this fingerprint, if there is one.
 #[inline]
-pub fn find(fingerprint: Fingerprint, is_same: impl FnOnce(&Shape) -> bool) -> Option<ShapeRef> {
+pub fn find<'a>(fingerprint: Fingerprint, names: impl Iterator<Item = &'a [u8]>) -> Option<ShapeRef> {
     let place = places(fingerprint).find(|place| is_of(place.load(Relaxed), fingerprint))?;
     let registry = read();
     let word = place.load(Acquire);
     let id = (word & ((1 << NUMBER_BITS) - 1)).checked_sub(1)?;
     // Under the lock what the index says is so.
-    let shape = registry.shape(id as u16).filter(|shape| shape.fingerprint == fingerprint.0)?;
-    if !is_same(&shape) {
-        return None;
-    }
-    Some(shape)
+    let is_it = |shape: &ShapeRef| shape.fingerprint == fingerprint.0 && shape.has(names);
+    registry.shape(id as u16).filter(is_it)
 }
 
 /// Notes that a hash with these names was stored; whether there are now enough to make them a shape.
@@ -225,7 +222,7 @@ pub fn create<'a>(
     }
     let mut registry = write();
     if let Some(&id) = registry.by_fingerprint.get(&fingerprint.0) {
-        return registry.shape(id).filter(|shape| shape.names().eq(names));
+        return registry.shape(id).filter(|shape| shape.has(names));
     }
     let (count, bytes) = names.clone().fold((0, 0), |(count, bytes), name| (count + 1, bytes + name.len()));
     let is_full = registry.names_bytes + bytes > NAMES_BYTES_MAX
