@@ -22,10 +22,10 @@ use larder_packed::embed::EmbedBuffer;
 use larder_packed::int_block::IntBlock;
 use larder_packed::leaf::Leaf;
 use larder_packed::segment::{
-    EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, INLINE_KIND_MAX, IntoRaw, KINDS_MAX, Layout, Rows, Run, View,
+    EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, INLINE_KIND_MAX, InRecord, IntoRaw, KINDS_MAX, Layout, Rows,
+    Run,
 };
 use larder_packed::small_bytes::SmallBytes;
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -64,12 +64,12 @@ unsafe impl IntoRaw for List {
     fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
         let mut buffer = EmbedBuffer::new();
         let fits = matches!(self, List::Packed(block) if block.embed(&mut buffer));
-        // SAFETY: `of_embedded` takes the bytes of a block, of this kind.
+        // SAFETY: `in_record` takes the bytes of a block, of this kind.
         f(fits.then(|| unsafe { Embedded::new(0, buffer.bytes()) }))
     }
 
-    unsafe fn of_embedded(embedded: Embedded<'_>) -> List {
-        List::Packed(Block::of_embedded(embedded.bytes()))
+    unsafe fn in_record(_: u8, bytes: InRecord<'_>) -> List {
+        List::Packed(Block::of_embedded(bytes.bytes()))
     }
 }
 
@@ -97,12 +97,12 @@ unsafe impl IntoRaw for IntSet {
     fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
         let mut buffer = EmbedBuffer::new();
         let fits = matches!(self, IntSet::Packed(block) if block.embed(&mut buffer));
-        // SAFETY: `of_embedded` takes the bytes of a block, of this kind.
+        // SAFETY: `in_record` takes the bytes of a block, of this kind.
         f(fits.then(|| unsafe { Embedded::new(0, buffer.bytes()) }))
     }
 
-    unsafe fn of_embedded(embedded: Embedded<'_>) -> IntSet {
-        IntSet::Packed(IntBlock::of_embedded(embedded.bytes()))
+    unsafe fn in_record(_: u8, bytes: InRecord<'_>) -> IntSet {
+        IntSet::Packed(IntBlock::of_embedded(bytes.bytes()))
     }
 }
 
@@ -141,24 +141,9 @@ unsafe impl<L: Layout, H: KeyHash> IntoRaw for Table<L, H> {
     }
 
     #[inline]
-    unsafe fn of_embedded(embedded: Embedded<'_>) -> Self {
-        // SAFETY: the caller passes back what `with_embedded` gave.
-        let run = unsafe { Run::copy_of(embedded.bytes()) };
-        Table::of(Shape::Run { run, mark: embedded.kind() == 1 })
-    }
-
-    #[inline]
-    unsafe fn view(embedded: Embedded<'_>) -> View<Self> {
+    unsafe fn in_record(kind: u8, bytes: InRecord<'_>) -> Self {
         // SAFETY: passed on to the caller.
-        let run = unsafe { Run::in_place(embedded.bytes()) };
-        View::InPlace(ManuallyDrop::new(Table::of(Shape::Run { run, mark: embedded.kind() == 1 })))
-    }
-
-    #[inline]
-    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Self {
-        // SAFETY: passed on to the caller.
-        let run = unsafe { Run::in_place_mut(bytes) };
-        Table::of(Shape::Run { run, mark: kind == 1 })
+        Table::of(Shape::Run { run: unsafe { Run::in_record(bytes) }, mark: kind == 1 })
     }
 
     #[inline]
@@ -167,8 +152,9 @@ unsafe impl<L: Layout, H: KeyHash> IntoRaw for Table<L, H> {
     }
 
     #[inline]
-    fn into_own(self) -> Self {
-        if self.lies_in_place() { self.clone() } else { self }
+    fn into_own(mut self) -> Self {
+        self.make_own();
+        self
     }
 }
 
@@ -223,49 +209,14 @@ unsafe impl IntoRaw for Hash {
     }
 
     #[inline]
-    unsafe fn of_embedded(embedded: Embedded<'_>) -> Hash {
-        // SAFETY: the caller passes back what `with_embedded` gave, and its record owns a count of the shape.
-        let form = unsafe {
-            match embedded.kind() {
-                0..EMBEDDED_SHAPED => HashForm::Table(Table::of_embedded(embedded)),
-                kind => {
-                    let shape = ShapeRef::borrowed(Shaped::shape_of(embedded.bytes())).clone();
-                    let bytes = Shaped::copy_of(embedded.bytes());
-                    HashForm::Shaped { shaped: Shaped::of_parts(shape, bytes), mark: kind > EMBEDDED_SHAPED }
-                }
-            }
-        };
-        Hash { form }
-    }
-
-    #[inline]
-    unsafe fn view(embedded: Embedded<'_>) -> View<Hash> {
-        // SAFETY: passed on to the caller; the record owns a count of the shape.
-        unsafe {
-            match embedded.kind() {
-                0..EMBEDDED_SHAPED => {
-                    Table::view(embedded).map(|table| Hash { form: HashForm::Table(table) })
-                }
-                kind => {
-                    let shape = ShapeRef::borrowed(Shaped::shape_of(embedded.bytes()));
-                    let bytes = SmallBytes::in_place(embedded.bytes());
-                    let shaped = Shaped::of_parts(shape, bytes);
-                    let form = HashForm::Shaped { shaped, mark: kind > EMBEDDED_SHAPED };
-                    View::InPlace(ManuallyDrop::new(Hash { form }))
-                }
-            }
-        }
-    }
-
-    #[inline]
-    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Hash {
+    unsafe fn in_record(kind: u8, bytes: InRecord<'_>) -> Hash {
         // SAFETY: passed on to the caller; the record owns a count of the shape.
         let form = unsafe {
             match kind {
-                0..EMBEDDED_SHAPED => HashForm::Table(Table::edit(kind, bytes)),
+                0..EMBEDDED_SHAPED => HashForm::Table(Table::in_record(kind, bytes)),
                 kind => {
-                    let shape = ShapeRef::borrowed(Shaped::shape_of(bytes));
-                    let shaped = Shaped::of_parts(shape, SmallBytes::in_place_mut(bytes));
+                    let shape = ShapeRef::borrowed(Shaped::shape_of(bytes.bytes()));
+                    let shaped = Shaped::of_parts(shape, SmallBytes::in_record(bytes));
                     HashForm::Shaped { shaped, mark: kind > EMBEDDED_SHAPED }
                 }
             }
@@ -344,12 +295,12 @@ unsafe impl<H: KeyHash> IntoRaw for SortedSet<H> {
     fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
         let mut buffer = EmbedBuffer::new();
         let fits = matches!(&self.form, Form::Packed(leaf) if leaf.embed(&mut buffer));
-        // SAFETY: `of_embedded` takes the bytes of a leaf, of this kind.
+        // SAFETY: `in_record` takes the bytes of a leaf, of this kind.
         f(fits.then(|| unsafe { Embedded::new(0, buffer.bytes()) }))
     }
 
-    unsafe fn of_embedded(embedded: Embedded<'_>) -> Self {
-        SortedSet::of(Form::Packed(Leaf::of_embedded(embedded.bytes())))
+    unsafe fn in_record(_: u8, bytes: InRecord<'_>) -> Self {
+        SortedSet::of(Form::Packed(Leaf::of_embedded(bytes.bytes())))
     }
 }
 
@@ -391,34 +342,13 @@ unsafe impl IntoRaw for Set {
         }
     }
 
-    unsafe fn of_embedded(embedded: Embedded<'_>) -> Set {
-        // SAFETY: the caller passes back what `with_embedded` gave.
-        unsafe {
-            match embedded.kind() {
-                0 => Set::Ints(IntSet::of_embedded(embedded)),
-                _ => Set::Strings(Table::of_embedded(without_offset(embedded, 1))),
-            }
-        }
-    }
-
     #[inline]
-    unsafe fn view(embedded: Embedded<'_>) -> View<Set> {
-        // SAFETY: the caller passes back what `with_embedded` gave.
-        unsafe {
-            match embedded.kind() {
-                0 => IntSet::view(embedded).map(Set::Ints),
-                _ => Table::view(without_offset(embedded, 1)).map(Set::Strings),
-            }
-        }
-    }
-
-    #[inline]
-    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Set {
+    unsafe fn in_record(kind: u8, bytes: InRecord<'_>) -> Set {
         // SAFETY: the caller passes back what `with_embedded` gave.
         unsafe {
             match kind {
-                0 => Set::Ints(IntSet::edit(0, bytes)),
-                _ => Set::Strings(Table::edit(kind - 1, bytes)),
+                0 => Set::Ints(IntSet::in_record(0, bytes)),
+                _ => Set::Strings(Table::in_record(kind - 1, bytes)),
             }
         }
     }
@@ -432,9 +362,7 @@ unsafe impl IntoRaw for Set {
     fn into_own(self) -> Set {
         match self {
             Set::Strings(strings) => Set::Strings(strings.into_own()),
-            // A set of strings in place has got its first integer.
-            Set::Both(parts) => Set::Both(parts.into_own()),
-            ints @ Set::Ints(_) => ints,
+            others => others,
         }
     }
 }
@@ -447,16 +375,6 @@ unsafe impl IntoRaw for Set {
 unsafe fn offset(embedded: Option<Embedded<'_>>, first: u8) -> Option<Embedded<'_>> {
     // SAFETY: passed on to the caller.
     embedded.map(|part| unsafe { Embedded::new(first + part.kind(), part.bytes()) })
-}
-
-/// The embedded bytes of a part, as it gave them.
-///
-/// # Safety
-/// [`offset`] has given them, with the same first kind.
-#[inline]
-unsafe fn without_offset(embedded: Embedded<'_>, first: u8) -> Embedded<'_> {
-    // SAFETY: passed on to the caller.
-    unsafe { Embedded::new(embedded.kind() - first, embedded.bytes()) }
 }
 
 // SAFETY: the only kind has one type of counted pointer, and borrowed copies only read through it.
@@ -540,15 +458,15 @@ unsafe impl IntoRaw for Value {
     }
 
     #[inline]
-    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Value {
+    unsafe fn in_record(kind: u8, bytes: InRecord<'_>) -> Value {
         use embedded::{HASH, LIST, NONE, SET, SORTED_SET};
         // SAFETY: the caller passes back what `with_embedded` gave.
         unsafe {
             match kind {
-                HASH..LIST => Value::Hash(Hash::edit(kind - HASH, bytes)),
-                LIST..SORTED_SET => Value::List(List::edit(kind - LIST, bytes)),
-                SORTED_SET..SET => Value::SortedSet(SortedSet::edit(kind - SORTED_SET, bytes)),
-                SET..NONE => Value::Set(Set::edit(kind - SET, bytes)),
+                HASH..LIST => Value::Hash(Hash::in_record(kind - HASH, bytes)),
+                LIST..SORTED_SET => Value::List(List::in_record(kind - LIST, bytes)),
+                SORTED_SET..SET => Value::SortedSet(SortedSet::in_record(kind - SORTED_SET, bytes)),
+                SET..NONE => Value::Set(Set::in_record(kind - SET, bytes)),
                 kind => never_given(kind),
             }
         }
@@ -598,38 +516,6 @@ unsafe impl IntoRaw for Value {
     #[inline]
     fn parts(&self) -> usize {
         if let Value::Hash(hash) = self { hash.len() } else { 0 }
-    }
-
-    #[inline]
-    unsafe fn of_embedded(bytes: Embedded<'_>) -> Value {
-        use embedded::{HASH, LIST, NONE, SET, SORTED_SET};
-        // SAFETY: the caller passes back what `with_embedded` gave.
-        unsafe {
-            match bytes.kind() {
-                HASH..LIST => Value::Hash(Hash::of_embedded(without_offset(bytes, HASH))),
-                LIST..SORTED_SET => Value::List(List::of_embedded(without_offset(bytes, LIST))),
-                SORTED_SET..SET => {
-                    Value::SortedSet(SortedSet::of_embedded(without_offset(bytes, SORTED_SET)))
-                }
-                SET..NONE => Value::Set(Set::of_embedded(without_offset(bytes, SET))),
-                kind => never_given(kind),
-            }
-        }
-    }
-
-    #[inline]
-    unsafe fn view(bytes: Embedded<'_>) -> View<Value> {
-        use embedded::{HASH, LIST, NONE, SET, SORTED_SET};
-        // SAFETY: the caller passes back what `with_embedded` gave.
-        unsafe {
-            match bytes.kind() {
-                HASH..LIST => Hash::view(without_offset(bytes, HASH)).map(Value::Hash),
-                LIST..SORTED_SET => List::view(without_offset(bytes, LIST)).map(Value::List),
-                SORTED_SET..SET => SortedSet::view(without_offset(bytes, SORTED_SET)).map(Value::SortedSet),
-                SET..NONE => Set::view(without_offset(bytes, SET)).map(Value::Set),
-                kind => never_given(kind),
-            }
-        }
     }
 }
 

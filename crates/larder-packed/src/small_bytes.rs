@@ -13,13 +13,14 @@
 //! Tested by the runs and the shaped hashes on top.
 
 use crate::buffer::Buffer;
+use crate::segment::InRecord;
 use std::ptr::NonNull;
 use std::slice;
 
 /// Bytes before the content.
 const USED: usize = 2;
 /// Bytes of room that a copy gets which is going to be written to.
-const ROOM: usize = 48;
+pub(crate) const ROOM: usize = 48;
 /// The most bytes.
 pub const SMALL_BYTES_MAX: usize = u16::MAX as usize - USED;
 
@@ -52,30 +53,25 @@ impl SmallBytes {
     #[inline]
     pub fn of_static(bytes: &'static [u8]) -> Self {
         // SAFETY: static bytes stay as they are.
-        unsafe { SmallBytes::in_place(bytes) }
+        unsafe { SmallBytes::in_record(InRecord::Read(bytes)) }
     }
 
-    /// Bytes that lie elsewhere, to be read.
+    /// The bytes of a record, to be read, or written to as long as their number stays.
     ///
     /// # Safety
-    /// The bytes stay as they are while this is used. A clone is independent.
+    /// This is not used when the borrow of the bytes has ended, unless it was made [its own](Self::make_own). A clone is
+    /// independent.
     #[inline]
-    pub unsafe fn in_place(bytes: &[u8]) -> Self {
-        let at = NonNull::from(bytes).cast();
-        SmallBytes(Repr::InPlace { at, len: bytes.len() as u16, may_write: false })
+    pub unsafe fn in_record(bytes: InRecord<'_>) -> Self {
+        let may_write = matches!(bytes, InRecord::Edit(_));
+        let (at, len) = match bytes {
+            InRecord::Read(bytes) => (NonNull::from(bytes).cast(), bytes.len()),
+            InRecord::Edit(bytes) => (NonNull::from(&mut *bytes).cast(), bytes.len()),
+        };
+        SmallBytes(Repr::InPlace { at, len: len as u16, may_write })
     }
 
-    /// Bytes that lie elsewhere, to be read, and written to as long as their number stays.
-    ///
-    /// # Safety
-    /// Nobody else uses the bytes while this is used. A clone is independent.
-    #[inline]
-    pub unsafe fn in_place_mut(bytes: &mut [u8]) -> Self {
-        let len = bytes.len() as u16;
-        SmallBytes(Repr::InPlace { at: NonNull::from(bytes).cast(), len, may_write: true })
-    }
-
-    /// Whether these are still bytes in place that [may be written to](Self::in_place_mut).
+    /// Whether these are still bytes of a record that may be written to.
     #[inline]
     pub fn is_in_place(&self) -> bool {
         matches!(self.0, Repr::InPlace { may_write: true, .. })
@@ -107,7 +103,7 @@ impl SmallBytes {
             Repr::InPlace { may_write, .. } => *may_write && more == 0,
         };
         if !fits {
-            self.make_own(more + ROOM);
+            self.copy(more + ROOM);
         }
         match &mut self.0 {
             Repr::Own(buffer) => &mut buffer.make_mut()[USED..],
@@ -118,16 +114,23 @@ impl SmallBytes {
         }
     }
 
-    /// Copies bytes that are in place, shared or without room for `more`.
+    /// Copies bytes that lie elsewhere, with room for `more`.
+    #[inline]
+    pub fn make_own(&mut self, more: usize) {
+        if !self.is_own() {
+            self.copy(more);
+        }
+    }
+
     #[inline(never)]
-    fn make_own(&mut self, more: usize) {
+    fn copy(&mut self, more: usize) {
         *self = SmallBytes::copy_of(self.get(), more);
     }
 
     /// Sets how many of the bytes that [`make_mut`](Self::make_mut) gave are used.
     #[inline]
     pub fn set_len(&mut self, len: usize) {
-        if !self.is_own() && len != self.get().len() {
+        if len != self.get().len() {
             self.make_own(0);
         }
         let Repr::Own(buffer) = &mut self.0 else { return };
@@ -141,9 +144,7 @@ impl SmallBytes {
     pub fn splice(&mut self, at: usize, old: usize, new: usize) -> &mut [u8] {
         let used = self.get().len();
         if old != new {
-            if !self.is_own() {
-                self.make_own(new.saturating_sub(old) + ROOM);
-            }
+            self.make_own(new.saturating_sub(old) + ROOM);
             self.make_mut(new.saturating_sub(old)).copy_within(at + old..used, at + new);
             self.set_len(used + new - old);
         }

@@ -24,9 +24,6 @@ use larder_packed::small_bytes::SmallBytes;
 pub(super) const VALUE_MAX: usize = 250;
 /// The most bytes of the shape's number, lengths and values.
 pub(super) const BYTES_MAX: usize = 2048;
-/// Bytes of room that a copy gets which is going to be written to.
-const ROOM: usize = 32;
-
 const MODE_AT: usize = 2;
 const HEAD: usize = 3;
 const ABSENT: u8 = 254;
@@ -90,21 +87,15 @@ impl Shaped {
     }
 
     /// The same with bytes and a count of its own.
-    pub(crate) fn into_own(self) -> Shaped {
-        let bytes = if self.is_in_place() { self.bytes.clone() } else { self.bytes };
-        Shaped { shape: self.shape.into_counted(), bytes }
+    pub(crate) fn into_own(mut self) -> Shaped {
+        self.bytes.make_own(0);
+        Shaped { shape: self.shape.into_counted(), ..self }
     }
 
     /// The number of the shape of such bytes.
     #[inline]
     pub(crate) fn shape_of(bytes: &[u8]) -> u16 {
         u16::from_le_bytes([bytes[0], bytes[1]])
-    }
-
-    /// A copy of such bytes, with room to be written to.
-    #[inline]
-    pub(crate) fn copy_of(bytes: &[u8]) -> SmallBytes {
-        SmallBytes::copy_of(bytes, ROOM)
     }
 
     /// The shape.

@@ -7,7 +7,7 @@
 
 use super::hash::{KeyHash, position};
 use super::{EntryMut, KeyTable, NewValue};
-use larder_packed::segment::{EMBEDDED_MAX, Embedded, IntoRaw, RecordMut};
+use larder_packed::segment::{EMBEDDED_MAX, IntoRaw, RecordMut};
 
 /// A value outside its record moves into it when it needs this many bytes or fewer.
 const RETURN_MAX: usize = EMBEDDED_MAX / 4 * 3;
@@ -49,33 +49,28 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         let mut entry = self.entry_mut(hash, key).ok_or(Unchanged::Missing)?;
         look(&mut entry).map_err(Unchanged::Refused)?;
         let index = entry.0.index();
-        let mut change = Some(change);
-        let edited = entry.0.edit_embedded(|value| {
+        let change = |value: &mut V| {
             let parts = value.parts();
-            let change = change.take().expect("it is called once");
             let (result, write_back) = change(value);
-            if write_back == WriteBack::Yes && value.parts() != parts {
-                value.settle();
-            }
-            (result, write_back)
-        });
-        let change = match (edited, change) {
-            (Some(((result, write_back), replaced)), _) => {
-                if let Some(value) = replaced.filter(|_| write_back == WriteBack::Yes) {
+            (result, write_back == WriteBack::Yes, value.parts() != parts)
+        };
+        let change = match entry.0.edit_embedded(change) {
+            Ok(((result, is_kept, settles), replaced)) => {
+                if let Some(mut value) = replaced.filter(|_| is_kept) {
+                    if settles {
+                        value.settle();
+                    }
                     self.store_changed(hash, index, value);
                 }
                 return Ok(result);
             }
-            (None, Some(change)) => change,
-            (None, None) => unreachable!("without an embedded value it was not called"),
+            Err(change) => change,
         };
         let mut value = entry.into_out().ok_or(Unchanged::IsInline)?;
-        let parts = value.parts();
-        let (result, write_back) = change(&mut value);
-        let changes_form = write_back == WriteBack::Yes && value.parts() != parts;
+        let (result, is_kept, settles) = change(&mut value);
         drop(value);
-        if write_back == WriteBack::Yes && !self.stays_out(hash) {
-            self.return_small(hash, index, changes_form);
+        if is_kept && !self.stays_out(hash) {
+            self.return_small(hash, index, settles);
         }
         Ok(result)
     }
@@ -113,9 +108,9 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// The same for the value of a record that was found.
     pub(super) fn settle_at(&mut self, hash: u64, index: usize) {
         match self.record_at(hash, index).edit_embedded(V::settle) {
-            Some(((), None)) => {}
-            Some(((), Some(value))) => self.write_back(hash, index, value),
-            None => self.return_small(hash, index, true),
+            Ok(((), None)) => {}
+            Ok(((), Some(value))) => self.write_back(hash, index, value),
+            Err(_) => self.return_small(hash, index, true),
         }
     }
 
@@ -127,18 +122,12 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
 
     /// Makes a value that of a record, which keeps its key, expiry and access word.
     fn write_back(&mut self, hash: u64, index: usize, value: V) {
-        let is_embedded = value.with_embedded(|bytes| match bytes {
-            Some(bytes) => self.write_embedded(hash, index, bytes),
-            None => false,
+        let is_embedded = value.with_embedded(|bytes| {
+            bytes.map(|bytes| self.write_record(hash, index, NewValue::Embedded(bytes))).is_some()
         });
         if !is_embedded {
             self.write_record(hash, index, NewValue::Out(value));
         }
-    }
-
-    fn write_embedded(&mut self, hash: u64, index: usize, bytes: Embedded<'_>) -> bool {
-        self.write_record(hash, index, NewValue::Embedded(bytes));
-        true
     }
 
     /// A record that was found, by its slot.

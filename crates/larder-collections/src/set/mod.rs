@@ -22,7 +22,7 @@
 //!
 //! Invariants:
 //! - S1: a marked table has no canonical integer in it.
-//! - S2: `Both` has a marked table, and neither part is empty.
+//! - S2: `Both` has a marked table that does not lie in a record, and neither part is empty.
 //!
 //! Tested by the model test in `tests` beside this file.
 
@@ -59,17 +59,6 @@ pub enum Set {
 pub struct Parts {
     ints: IntSet,
     strings: Table<Member>,
-}
-
-impl Parts {
-    /// The same with strings of its own.
-    pub(crate) fn into_own(mut self: Arc<Self>) -> Arc<Self> {
-        if self.strings.lies_in_place() {
-            let parts = Arc::make_mut(&mut self);
-            parts.strings = parts.strings.clone();
-        }
-        self
-    }
 }
 
 impl Set {
@@ -238,6 +227,8 @@ impl Set {
             return Set::Ints(ints);
         }
         strings.set_mark();
+        // Clones share the parts, and outlive a record.
+        strings.make_own();
         if ints.is_empty() { Set::Strings(strings) } else { Set::Both(Arc::new(Parts { ints, strings })) }
     }
 

@@ -132,9 +132,12 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         }
     }
 
-    /// Whether the entries are those of a record, which are being changed in place.
-    pub(crate) fn lies_in_place(&self) -> bool {
-        matches!(&self.shape, Shape::Run { run, .. } if run.is_in_place())
+    /// Copies entries that lie in a record.
+    #[inline]
+    pub(crate) fn make_own(&mut self) {
+        if let Shape::Run { run, .. } = &mut self.shape {
+            run.make_own();
+        }
     }
 
     /// Whether the entries come in the order in which they were inserted.

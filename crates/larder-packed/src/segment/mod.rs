@@ -59,7 +59,7 @@ pub use entries::Entries;
 pub use out_mut::OutMut;
 pub use page::{ENTRY_BYTES_MAX, Page, Slot};
 pub use probe::LANES;
-pub use raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, IntoRaw, KINDS_MAX, View};
+pub use raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, InRecord, IntoRaw, KINDS_MAX};
 pub use record::{
     EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
     Record, Removed, ValueRef, long_key_heap_bytes,

@@ -50,21 +50,21 @@ impl<'a> Embedded<'a> {
     }
 }
 
-/// An embedded value, seen in place or rebuilt.
-pub enum View<V> {
-    /// The value reads the bytes of the record. It must not be dropped.
-    InPlace(ManuallyDrop<V>),
-    /// A copy that owns what it holds.
-    Rebuilt(V),
+/// The bytes of an embedded value as a borrow of its record gives them.
+pub enum InRecord<'a> {
+    /// To be read.
+    Read(&'a [u8]),
+    /// To be changed.
+    Edit(&'a mut [u8]),
 }
 
-impl<V> View<V> {
-    /// The same of another type that contains this one and nothing else.
+impl InRecord<'_> {
+    /// The bytes.
     #[inline]
-    pub fn map<W>(self, wrap: impl FnOnce(V) -> W) -> View<W> {
+    pub fn bytes(&self) -> &[u8] {
         match self {
-            View::InPlace(value) => View::InPlace(ManuallyDrop::new(wrap(ManuallyDrop::into_inner(value)))),
-            View::Rebuilt(value) => View::Rebuilt(wrap(value)),
+            InRecord::Read(bytes) => bytes,
+            InRecord::Edit(bytes) => bytes,
         }
     }
 }
@@ -97,21 +97,15 @@ pub unsafe trait IntoRaw: Sized {
         f(None)
     }
 
-    /// Rebuilds a value of its own from a record's bytes.
+    /// The value of a record's bytes. It reads them where they are, and writes to those that it may
+    /// [edit](InRecord::Edit) as long as it [is in place](Self::is_in_place), or is rebuilt from them. A clone of it owns
+    /// what it holds.
     ///
     /// # Safety
-    /// [`with_embedded`](Self::with_embedded) of this type gave the bytes, and a record holds them.
-    unsafe fn of_embedded(embedded: Embedded<'_>) -> Self {
-        unreachable!("kind {} was never embedded", embedded.kind)
-    }
-
-    /// The value of a record's bytes, to be read. A clone of it owns what it holds.
-    ///
-    /// # Safety
-    /// As for [`of_embedded`](Self::of_embedded), and the bytes stay as they are while the value is used.
-    unsafe fn view(embedded: Embedded<'_>) -> View<Self> {
-        // SAFETY: passed on to the caller.
-        View::Rebuilt(unsafe { Self::of_embedded(embedded) })
+    /// [`with_embedded`](Self::with_embedded) of this type gave the bytes, of this kind, and a record holds them. The value is
+    /// dropped, or made [its own](Self::into_own), before the bytes are disowned or used otherwise.
+    unsafe fn in_record(kind: u8, _bytes: InRecord<'_>) -> Self {
+        unreachable!("kind {kind} was never embedded")
     }
 
     /// Whether values of an embedded kind are rebuilt to be read.
@@ -120,17 +114,7 @@ pub unsafe trait IntoRaw: Sized {
         true
     }
 
-    /// The value of a record's bytes, to be changed. It writes to the bytes as long as it [is in place](Self::is_in_place).
-    ///
-    /// # Safety
-    /// As for [`of_embedded`](Self::of_embedded), and nobody else uses the bytes while the value is used. It borrows what the
-    /// record counts: it is dropped before the bytes are disowned.
-    unsafe fn edit(kind: u8, bytes: &mut [u8]) -> Self {
-        // SAFETY: passed on to the caller.
-        unsafe { Self::of_embedded(Embedded::new(kind, bytes)) }
-    }
-
-    /// Whether the value of [`edit`](Self::edit) is that of the record's bytes, of this kind: there is nothing to be stored.
+    /// Whether a value that was changed is still that of the record's bytes, of this kind: there is nothing to be stored.
     #[inline]
     fn is_in_place(&self, _kind: u8) -> bool {
         false
@@ -167,7 +151,7 @@ pub unsafe trait IntoRaw: Sized {
 /// A value of a record, borrowed: dereferences to `V`.
 pub struct Borrowed<'a, V> {
     value: ManuallyDrop<V>,
-    /// Whether the value was rebuilt for this borrow.
+    /// Whether the value belongs to this borrow, and not to a pointer in the record.
     is_own: bool,
     record: PhantomData<&'a V>,
 }
@@ -186,11 +170,8 @@ impl<V: IntoRaw> Borrowed<'_, V> {
     #[inline]
     pub(super) unsafe fn of_embedded(embedded: Embedded<'_>) -> Self {
         // SAFETY: passed on to the caller.
-        let (value, is_own) = match unsafe { V::view(embedded) } {
-            View::InPlace(value) => (value, false),
-            View::Rebuilt(value) => (ManuallyDrop::new(value), true),
-        };
-        Borrowed { value, is_own, record: PhantomData }
+        let value = unsafe { V::in_record(embedded.kind, InRecord::Read(embedded.bytes)) };
+        Borrowed { value: ManuallyDrop::new(value), is_own: true, record: PhantomData }
     }
 }
 
@@ -198,7 +179,7 @@ impl<V> Drop for Borrowed<'_, V> {
     #[inline]
     fn drop(&mut self) {
         if self.is_own {
-            // SAFETY: the value was rebuilt for this borrow alone, which ends here.
+            // SAFETY: the value was made for this borrow alone, which ends here.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }

@@ -6,7 +6,7 @@
 
 use super::out_mut::OutMut;
 use super::page::{Page, Slot};
-use super::raw::IntoRaw;
+use super::raw::{InRecord, IntoRaw};
 use super::record::{
     self, KeyField, NewValue, Old, OwnedValue, RECORD_BYTES_MAX, Record, Removed, record_bytes,
 };
@@ -177,22 +177,26 @@ impl<'a, V: IntoRaw> RecordMut<'a, V> {
     /// A copy of an embedded value, which owns what it holds.
     #[inline]
     pub fn embedded(&self) -> Option<V> {
-        let embedded = record::embedded(self.page.entry(self.slot))?;
         // SAFETY: R1.
-        Some(unsafe { V::of_embedded(embedded) })
+        unsafe { own_embedded(self.page.entry(self.slot)) }
     }
 
-    /// Changes an embedded value; None if the value is not embedded. Returns the value beside the result when it does not lie in
-    /// the record any more: the caller stores it.
+    /// Changes an embedded value. Returns the value beside the result when it does not lie in the record any more: the caller
+    /// stores it.
+    ///
+    /// # Errors
+    /// The value is not embedded: `change` comes back.
     #[inline]
-    pub fn edit_embedded<R>(&mut self, change: impl FnOnce(&mut V) -> R) -> Option<(R, Option<V>)> {
-        let (kind, bytes) = record::embedded_mut(self.page.entry_mut(self.slot))?;
-        // SAFETY: R1, and the bytes are borrowed exclusively until the value is dropped or returned, when it does not use them
-        // any more. What it counts is the record's, which stays as it is meanwhile.
-        let mut value = unsafe { V::edit(kind, bytes) };
+    pub fn edit_embedded<R, F: FnOnce(&mut V) -> R>(&mut self, change: F) -> Result<(R, Option<V>), F> {
+        let Some((kind, bytes)) = record::embedded_mut(self.page.entry_mut(self.slot)) else {
+            return Err(change);
+        };
+        // SAFETY: R1, and the bytes are borrowed exclusively until the value is dropped or made its own. What it counts is the
+        // record's, which stays as it is meanwhile.
+        let mut value = unsafe { V::in_record(kind, InRecord::Edit(bytes)) };
         let result = change(&mut value);
         let replaced = if value.is_in_place(kind) { None } else { Some(value.into_own()) };
-        Some((result, replaced))
+        Ok((result, replaced))
     }
 
     /// A value that is not in the record.
@@ -434,11 +438,22 @@ unsafe fn take_old<V: IntoRaw>(entry: &[u8]) -> Old<V> {
     Old::Inline
 }
 
+/// A copy of an embedded value, which owns what it holds; None if the value is not embedded.
+///
+/// # Safety
+/// `entry` is a record of a segment of `V`.
+#[inline]
+unsafe fn own_embedded<V: IntoRaw>(entry: &[u8]) -> Option<V> {
+    let embedded = record::embedded(entry)?;
+    // SAFETY: R1, and the value is made its own at once.
+    Some(unsafe { V::in_record(embedded.kind(), InRecord::Read(embedded.bytes())) }.into_own())
+}
+
 /// # Safety
 /// As for `take_old`.
 unsafe fn take_removed<V: IntoRaw>(entry: &[u8]) -> Removed<V> {
     // SAFETY: R1.
-    let embedded = record::embedded(entry).map(|embedded| unsafe { V::of_embedded(embedded) });
+    let embedded = unsafe { own_embedded(entry) };
     // SAFETY: passed on to the caller.
     let value = match (embedded, unsafe { take_old(entry) }) {
         (Some(value), _) | (None, Old::Out(value)) => OwnedValue::Out(value),

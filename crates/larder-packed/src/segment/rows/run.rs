@@ -23,9 +23,10 @@
 //! Tested by `rows/tests.rs`, and by the tables of `larder-collections`.
 
 use super::super::page::Slot;
+use super::super::raw::InRecord;
 use super::Rows;
 use super::layout::{Layout, Row};
-use crate::small_bytes::SmallBytes;
+use crate::small_bytes::{ROOM, SmallBytes};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -42,8 +43,6 @@ const COUNT: usize = 1;
 const EQUAL: u8 = 0x80;
 /// Bytes before the entries of such a run.
 const EQUAL_HEAD: usize = 2;
-/// Bytes of room that a run gets when it is copied to be written to.
-const ROOM: usize = 48;
 /// The bytes of a run without entries.
 const EMPTY: &[u8] = &[EQUAL, 0];
 
@@ -83,39 +82,27 @@ impl<L: Layout> Run<L> {
         Some(run)
     }
 
-    /// A copy of the bytes of a run that lies in a record, with room to be written to.
+    /// The run of the bytes of a record.
     ///
     /// # Safety
-    /// [`bytes`](Self::bytes) of a run of this layout gave the bytes.
+    /// [`bytes`](Self::bytes) of a run of this layout gave the bytes. The run is not used when their borrow has ended, unless
+    /// it was made [its own](Self::make_own). A clone is independent.
     #[inline]
-    pub unsafe fn copy_of(bytes: &[u8]) -> Self {
-        Run::of(SmallBytes::copy_of(bytes, ROOM))
-    }
-
-    /// The run of bytes that lie elsewhere, to be read.
-    ///
-    /// # Safety
-    /// As for [`copy_of`](Self::copy_of), and the bytes stay as they are while the run is used. A clone is independent.
-    #[inline]
-    pub unsafe fn in_place(bytes: &[u8]) -> Self {
+    pub unsafe fn in_record(bytes: InRecord<'_>) -> Self {
         // SAFETY: passed on to the caller.
-        Run::of(unsafe { SmallBytes::in_place(bytes) })
+        Run::of(unsafe { SmallBytes::in_record(bytes) })
     }
 
-    /// The run of bytes that lie elsewhere, to be changed: in place as long as it keeps its length.
-    ///
-    /// # Safety
-    /// As for [`copy_of`](Self::copy_of), and nobody else uses the bytes while the run is used.
-    #[inline]
-    pub unsafe fn in_place_mut(bytes: &mut [u8]) -> Self {
-        // SAFETY: passed on to the caller.
-        Run::of(unsafe { SmallBytes::in_place_mut(bytes) })
-    }
-
-    /// Whether the run is still that of bytes that lie elsewhere.
+    /// Whether the run is still that of bytes in a record that it may change.
     #[inline]
     pub fn is_in_place(&self) -> bool {
         self.bytes.is_in_place()
+    }
+
+    /// Copies bytes that lie in a record.
+    #[inline]
+    pub fn make_own(&mut self) {
+        self.bytes.make_own(0);
     }
 
     fn of(bytes: SmallBytes) -> Self {
