@@ -14,6 +14,7 @@ mod context;
 mod data;
 mod figure;
 mod floor;
+mod folder;
 mod isolation;
 mod links;
 mod loader;

@@ -3,6 +3,7 @@
 
 use crate::context::Context;
 use crate::figure::{Cost, Target};
+use crate::folder::Folder;
 use crate::resp;
 use crate::session::Session;
 use crate::wire::Wire;
@@ -12,7 +13,7 @@ use larder_load::security::Security;
 use larder_load::target::Target as Server;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -46,8 +47,8 @@ struct Way {
 /// Measures all three.
 pub fn run(context: &mut Context, data: &Data) -> io::Result<()> {
     let mut session = context.start()?;
-    let folder = Folder(larder_testkit::temp_dir());
-    let path = folder.0.join("commands");
+    let folder = Folder::new();
+    let path = folder.path().join("commands");
     let (mut elements, mut file) = (0_u64, BufWriter::new(File::create(&path)?));
     let mut bytes = Vec::new();
     let keys = (data.commands)(context, &mut |words| {
@@ -87,16 +88,6 @@ pub fn run(context: &mut Context, data: &Data) -> io::Result<()> {
         Target::OfRow(1.0, of_pipe),
     );
     Ok(())
-}
-
-/// A folder that goes with the workload.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed stays in the folder for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn check_and_empty(session: &mut Session, keys: usize) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::figure::{Target, median};
+use crate::folder::Folder;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -25,12 +26,14 @@ pub fn run(context: &mut Context) -> io::Result<()> {
 fn start(context: &Context) -> io::Result<f64> {
     let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port().to_string();
     let (command, extra) = context.peer.command();
+    // A directory of its own: a file that a server left elsewhere would be loaded.
+    let folder = Folder::new();
     let start = Instant::now();
     let mut child = Command::new(&command[0])
         .args(&command[1..])
         .args(["--port", &port, "--save", ""])
         .args(extra)
-        .current_dir(std::env::temp_dir())
+        .current_dir(folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
