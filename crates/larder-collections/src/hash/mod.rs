@@ -37,7 +37,7 @@ pub struct Hash {
     pub(crate) form: Form,
 }
 
-/// What a hash is made of.
+/// The representation of a hash.
 #[derive(Clone)]
 pub(crate) enum Form {
     /// Names and values.
@@ -546,14 +546,19 @@ impl Hash {
         }
     }
 
-    /// Whether [`settle`](Self::settle) would give the hash a shape, as there is one with its names. Counts nothing.
+    /// Whether there is a shape with the names of the hash, which [`settle`](Self::settle) then gives it.
     pub fn may_take_shape(&self) -> bool {
         let Form::Table(table) = &self.form else { return false };
         if !is_candidate(table) || !shapes::is_enabled() {
             return false;
         }
         let names = table.iter().map(|row| row.key());
-        shapes::find(Fingerprint::of(names.clone()), names).is_some()
+        let is_found = shapes::find(Fingerprint::of(names.clone()), names).is_some();
+        if is_found {
+            // So that this thread looks again when it settles the hash.
+            shapes::note_outcome(true);
+        }
+        is_found
     }
 
     /// Whether the hash has a shape.

@@ -1,10 +1,13 @@
-//! Field names that hashes share: switched on and off, names that no hash uses freed, and hashes that were stored before
-//! their names were shared converted.
+//! Background work on the field names that hashes share: applies the option, frees unused names, and converts hashes that
+//! were stored before their names were shared.
 //!
-//! A list of names becomes a shape when enough hashes have it, so the first hashes of each list have names of their own; and
-//! all have, if `hash-shared-fields` was `no` when they were stored. After a shape was created, or the option changed, one
-//! walk over the keyspace converts them. So it does when many hashes were stored by threads that find shapes too rarely to
-//! look for one each time: [`KEYS_PER_HOLD`] keys while a shard is held, and [`SHARE`] of each tick at most.
+//! A list of names becomes a shape when enough hashes have it, so the first hashes of each list keep names of their own, and
+//! all hashes do while `hash-shared-fields` is `no`. A walk over the keyspace converts them. It starts after a shape was
+//! created, after the option was switched on, and after many hashes were stored by threads that find shapes too rarely to look
+//! for one each time. It looks at [`KEYS_PER_HOLD`] keys while it holds a shard, and takes [`SHARE`] of each tick at most.
+//!
+//! Nobody has counted the names of the hashes that were stored while the option was off. So the walk that follows the switch
+//! counts them, and the shapes that it creates bring about another walk.
 
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;
@@ -28,6 +31,8 @@ const TICKS_PER_SWEEP: u64 = 100;
 /// Where a walk over the keyspace is.
 #[derive(Clone, Copy, Default)]
 struct Place {
+    /// Whether the walk counts the names of hashes for which there is no shape.
+    counts: bool,
     shard: usize,
     db: usize,
     cursor: u64,
@@ -39,6 +44,8 @@ pub(super) struct SharedFields {
     ticks: u64,
     /// The option as it was applied last.
     applied: Option<bool>,
+    /// Whether the option was switched on, and no walk has begun since.
+    is_new: bool,
     /// Shapes that had been created when the last walk began.
     walked_for: u64,
     walk: Option<Place>,
@@ -53,9 +60,10 @@ impl SharedFields {
             shapes::sweep();
         }
         let is_on = engine.config.hot.hash_shared_fields.load(Relaxed);
-        let changed = self.applied.replace(is_on) != Some(is_on);
-        if changed {
+        let before = self.applied.replace(is_on);
+        if before != Some(is_on) {
             shapes::enable(is_on);
+            self.is_new = is_on && before.is_some();
         }
         if !is_on || engine.gate.is_loading() {
             return;
@@ -64,10 +72,10 @@ impl SharedFields {
         let skipped = shapes::skipped();
         let (skipped_then, tick_then) = self.walked_with;
         let skipped_many = skipped - skipped_then >= SKIPPED_MIN && self.ticks - tick_then >= TICKS_PER_WALK;
-        if self.walk.is_none() && (changed || created != self.walked_for || skipped_many) {
+        if self.is_new || self.walk.is_none() && (created != self.walked_for || skipped_many) {
             self.walked_for = created;
             self.walked_with = (skipped, self.ticks);
-            self.walk = Some(Place::default());
+            self.walk = Some(Place { counts: std::mem::take(&mut self.is_new), ..Place::default() });
         }
         let start = crate::clock::instant();
         while let Some(place) = self.walk
@@ -82,22 +90,22 @@ impl SharedFields {
 /// Converts some hashes from a place on; returns the next place, `Some(None)` at the end, and `None` if the shard was not
 /// free.
 fn convert_some(engine: &Engine, place: Place) -> Option<Option<Place>> {
-    let Place { shard, db, cursor } = place;
+    let Place { counts, shard, db, .. } = place;
     let mut data = engine.shards.lock_soon(shard)?;
-    let next = if db < data.tables().len() { convert(engine, data.table_mut(db), cursor) } else { 0 };
+    let next = if db < data.tables().len() { convert(engine, data.table_mut(db), place) } else { 0 };
     if next != 0 {
         return Some(Some(Place { cursor: next, ..place }));
     }
     if db + 1 < data.tables().len() {
         return Some(Some(Place { db: db + 1, cursor: 0, ..place }));
     }
-    Some((shard + 1 < SHARDS).then_some(Place { shard: shard + 1, ..Place::default() }))
+    Some((shard + 1 < SHARDS).then_some(Place { counts, shard: shard + 1, ..Place::default() }))
 }
 
-fn convert(engine: &Engine, table: &mut Table, cursor: u64) -> u64 {
+fn convert(engine: &Engine, table: &mut Table, place: Place) -> u64 {
     let mut names: Vec<Box<[u8]>> = Vec::new();
-    let next = table.scan(cursor, KEYS_PER_HOLD, |entry| {
-        if may_take_shape(&entry) {
+    let next = table.scan(place.cursor, KEYS_PER_HOLD, |entry| {
+        if may_change(&entry, place.counts) {
             names.push(entry.key().into());
         }
     });
@@ -107,7 +115,9 @@ fn convert(engine: &Engine, table: &mut Table, cursor: u64) -> u64 {
     next
 }
 
-fn may_take_shape(entry: &Entry<'_, Value>) -> bool {
-    !entry.is_inline_string()
-        && matches!(entry.value(), ValueRef::Out(value) if matches!(&*value, Value::Hash(hash) if hash.may_take_shape()))
+/// Whether settling a value may convert it, or counts its names if the walk `counts`.
+fn may_change(entry: &Entry<'_, Value>, counts: bool) -> bool {
+    let ValueRef::Out(value) = entry.value() else { return false };
+    let Value::Hash(hash) = &*value else { return false };
+    if counts { !hash.is_shaped() } else { hash.may_take_shape() }
 }

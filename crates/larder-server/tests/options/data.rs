@@ -47,7 +47,7 @@ fn hashes_share_field_names() {
         let (digest, before) = (client.ask("DEBUG DIGEST"), client.ask("MEMORY USAGE h77").int());
         assert_eq!(shapes(&mut client), 0);
         assert_eq!(client.ask("CONFIG SET hash-shared-fields yes").text(), "OK");
-        // Shapes come into being when hashes are stored; then those that are there take them.
+        wait_until("the hashes share their names", || shapes(&mut client) == 3000);
         client.cmd(&["EVAL", &fill.replace("'h' ..", "'again' .."), "0"]);
         wait_until("all hashes share their names", || shapes(&mut client) == 6000);
         assert!(client.ask("MEMORY USAGE h77").int() < before);
