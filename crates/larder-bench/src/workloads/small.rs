@@ -31,7 +31,7 @@ pub const OBJECTS_34: Dataset = Dataset::plain(
     57.0,
 );
 
-/// What objects are like.
+/// The fields of generated objects.
 struct Schema {
     fields: usize,
     /// Lists of names, of which objects take the next one in turn.

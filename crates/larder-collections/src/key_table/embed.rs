@@ -26,9 +26,9 @@ pub enum Unchanged<E> {
 /// Whether the record of an embedded value gets it after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBack {
-    /// It does.
+    /// The record gets the changed value.
     Yes,
-    /// It keeps the value from before: nothing was changed, or the caller removes the key.
+    /// The record keeps its bytes: nothing was changed, or the caller removes the key.
     No,
 }
 
@@ -37,7 +37,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// gets the value.
     ///
     /// # Errors
-    /// Nothing has changed, but for what `look` did.
+    /// An error leaves the value unchanged; only `look` may have changed the entry.
     #[inline]
     pub fn modify<R, E>(
         &mut self,

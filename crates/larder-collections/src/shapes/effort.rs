@@ -1,4 +1,5 @@
-//! How hard a thread tries to find shapes: where names are all different, looking for them should cost next to nothing.
+//! Limits the time that a thread spends on looking for shapes: where all names differ, the search should cost almost
+//! nothing.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
@@ -6,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Hashes in a row without a shape after which a thread tries only some.
 const MISSES_MAX: u32 = 16_384;
-/// It tries one in this many then.
+/// After that the thread tries one hash in this many.
 const SOME: u32 = 16;
 /// Multiplied with a count, its upper bits choose those: a rhythm in the data does not meet that of the choice.
 const SCATTER: u32 = 0x9E37_79B9;
@@ -50,7 +51,8 @@ pub(crate) fn note_outcome(is_found: bool) {
     }
 }
 
-/// About how many hashes were stored without looking for a shape: a walk over the keyspace may find some that have one.
+/// Returns about how many hashes were stored without looking for a shape. A walk over the keyspace may find some that have
+/// one.
 pub fn skipped() -> u64 {
     SKIPPED.load(Relaxed)
 }

@@ -13,14 +13,16 @@
 //! ```
 //! Cost: a name to its position O(1), a position to its name O(1). A shape takes its names, 4 to 6 bytes for each, and about 100.
 //!
-//! What this tells others: a tenant who can see the memory of the process grow learns whether a list of names is in use.
+//! Tenants share the registry: one that can see the memory of the process learns whether a list of names is in use.
 //!
 //! Tested at the foot of this file, by `registry`, and by the hashes on top.
 
 #[allow(unsafe_code, reason = "records hold numbers of shapes, which stand for counted pointers")]
 mod registry;
 
-pub use registry::{ShapeRef, ShapeStats, create, created, enable, find, is_enabled, note, stats, sweep};
+pub use registry::{
+    ShapeRef, ShapeStats, create, created, enable, find, is_enabled, note, require_users, stats, sweep,
+};
 mod effort;
 pub use effort::skipped;
 pub(crate) use effort::{may_try, note_outcome, tries_all};
@@ -34,7 +36,7 @@ pub const SHAPES_MAX: usize = 4096;
 pub const NAMES_BYTES_MAX: usize = 1 << 20;
 /// The most names of a shape.
 pub const SHAPE_FIELDS_MAX: usize = 64;
-/// Hashes that have the same names before these become a shape.
+/// Hashes that have the same names before these become a shape, unless [`require_users`] has changed that.
 pub const USERS_MIN: u8 = 16;
 
 /// Makes the places of names differ between processes, so that nobody can choose names that collide.

@@ -21,7 +21,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 const INDEX_LEN: usize = 8192;
@@ -40,6 +40,8 @@ static SKETCH: [AtomicU32; SKETCH_LEN] = [const { AtomicU32::new(0) }; SKETCH_LE
 /// Whether the registry has refused a shape since a sweep has freed one: nobody needs its lock to be refused again.
 static IS_FULL: AtomicBool = AtomicBool::new(false);
 static ENABLED: AtomicBool = AtomicBool::new(true);
+/// Hashes with the same names that make these a shape.
+static REQUIRED: AtomicU8 = AtomicU8::new(USERS_MIN);
 static CREATED: AtomicU64 = AtomicU64::new(0);
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
@@ -53,11 +55,11 @@ struct Registry {
     names_bytes: usize,
     /// By number: sweeps that have found no user in a row.
     unused: Vec<u8>,
-    /// How often the registry has become full.
+    /// Number of times the registry became full.
     times_full: u64,
 }
 
-/// What there is, for INFO and the metrics.
+/// Figures of the registry, for INFO and the metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShapeStats {
     /// Shapes.
@@ -68,7 +70,7 @@ pub struct ShapeStats {
     pub bytes: usize,
     /// Bytes of names that hashes would hold themselves, without the bytes of the shapes.
     pub saved_bytes: usize,
-    /// How often the registry has become full.
+    /// Number of times the registry became full.
     pub times_full: u64,
 }
 
@@ -166,9 +168,14 @@ pub(crate) unsafe fn disown(id: u16) {
     unsafe { Arc::decrement_strong_count(pointer(id).as_ptr()) };
 }
 
-/// How many shapes were ever created: hashes that were stored before the last of them may take it.
+/// Returns the number of shapes ever created. Hashes stored before the last one may take it.
 pub fn created() -> u64 {
     CREATED.load(Relaxed)
+}
+
+/// Sets how many hashes with the same names make these a shape, for tests: 1 gives a shape to every hash.
+pub fn require_users(count: u8) {
+    REQUIRED.store(count, Relaxed);
 }
 
 /// Switches on or off that hashes get shapes. Hashes that have one keep it.
@@ -198,17 +205,16 @@ pub fn find<'a>(fingerprint: Fingerprint, names: impl Iterator<Item = &'a [u8]>)
 #[inline]
 pub fn note(fingerprint: Fingerprint) -> bool {
     let counter = &SKETCH[fingerprint.0 as usize % SKETCH_LEN];
-    let (mark, word) = ((fingerprint.0 >> 40) as u32, counter.load(Relaxed));
+    let (own_mark, word) = ((fingerprint.0 >> 40) as u32, counter.load(Relaxed));
     let (seen_mark, seen) = (word >> u8::BITS, word as u8);
-    let is_its_own = seen_mark == mark;
     // Another list's counter runs down first, so that one that is frequent keeps its place among many that are not.
-    let (mark, seen) = match (is_its_own, seen) {
-        (true, _) => (mark, seen.saturating_add(1)),
-        (false, 0) => (mark, 1),
+    let (mark, seen) = match (seen_mark == own_mark, seen) {
+        (true, _) => (own_mark, seen.saturating_add(1)),
+        (false, 0) => (own_mark, 1),
         (false, _) => (seen_mark, seen - 1),
     };
     counter.store(mark << u8::BITS | u32::from(seen), Relaxed);
-    is_its_own && seen >= USERS_MIN
+    seen >= REQUIRED.load(Relaxed) && mark == own_mark
 }
 
 /// Makes a list of names a shape, unless the registry is full or the names are no list that it takes. Another thread may have

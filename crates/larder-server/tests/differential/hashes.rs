@@ -135,6 +135,49 @@ fn encodings() {
     );
 }
 
+/// Of twenty hashes with the same fields most share the names: they follow the limits as they are when a field is set.
+#[test]
+fn hashes_that_share_names_follow_the_limits() {
+    run_script(
+        r#"
+        EVAL "for i = 1, 20 do redis.call('HSET', 'h' .. i, 'a', 1, 'b', 2, 'c', 3) end" 0
+        OBJECT ENCODING h20
+        CONFIG SET hash-max-listpack-entries 2
+        HSETNX h20 a 9
+        OBJECT ENCODING h20
+        HDEL h20 none
+        OBJECT ENCODING h20
+        HSET h20 a 2
+        OBJECT ENCODING h20
+        HGETALL h19
+        HDEL h19 b
+        HSET h19 c 33
+        OBJECT ENCODING h19
+        HSET h19 b 22
+        OBJECT ENCODING h19
+        HINCRBY h18 c 1
+        OBJECT ENCODING h18
+        CONFIG SET hash-max-listpack-entries 512 hash-max-listpack-value 4
+        HSET h17 a 12345
+        OBJECT ENCODING h17
+        HSET h16 a 1234
+        OBJECT ENCODING h16
+        HGETALL h16
+        HDEL h16 a
+        HSET h16 a 1
+        HGETALL h16
+        HEXPIRE h15 100 FIELDS 1 a
+        OBJECT ENCODING h15
+        HGETALL h15
+        HPERSIST h14 FIELDS 2 a x
+        HSCAN h14 0
+        HGETDEL h14 FIELDS 2 a b
+        HGETALL h14
+        "#,
+        &[],
+    );
+}
+
 #[test]
 fn numbers() {
     run_script(

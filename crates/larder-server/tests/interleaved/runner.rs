@@ -755,6 +755,10 @@ fn start_sides(clock: &Clock, dir: &Path, larder: &Path, threads: &str) -> [Side
             Side::new(kind, clock.start_server(program, slow, &[&options[..], own].concat()), controls);
         let reply = side.ask("DEBUG SET-ACTIVE-EXPIRE 0").expect("the server answers");
         assert_eq!(reply.text(), "OK");
+        if kind == Kind::Larder {
+            let reply = side.ask("DEBUG HASH-SHAPES-FROM 1").expect("the server answers");
+            assert_eq!(reply.text(), "OK");
+        }
         side
     };
     // Larder counts on from the last reading of the time of day; Valkey reads it in its periodic work.

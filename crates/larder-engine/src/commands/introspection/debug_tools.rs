@@ -42,6 +42,14 @@ pub(super) fn dict_resizing(context: &mut Context<'_>, _args: Args<'_>) -> Comma
     Ok(())
 }
 
+/// `HASH-SHAPES-FROM count`: how many hashes with the same field names share them from then on.
+pub(super) fn hash_shapes_from(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let count = number::positive(args.at(2))?;
+    larder_collections::shapes::require_users(u8::try_from(count.max(1)).unwrap_or(u8::MAX));
+    context.reply.ok();
+    Ok(())
+}
+
 /// `SET-DISABLE-DENY-SCRIPTS 0|1`: whether scripts may call commands that they else may not.
 pub(super) fn lax_scripts(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let on = crate::text::number::parse_i64(args.at(2)).is_some_and(|n| n != 0);
