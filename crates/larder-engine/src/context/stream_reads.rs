@@ -7,7 +7,7 @@ use crate::context::stream_replies::{with_scratch, write_counted, write_entry, w
 use crate::delivery::unblock::no_group_to_read;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
-use crate::keyspace::waiting::GroupRead;
+use crate::keyspace::waiting::{GroupRead, ReadFrom};
 use crate::text::word::error_with;
 use larder_collections::key_table::ValueRef;
 use larder_collections::stream::{ConsumerId, Group, Order, Pending, Stream, StreamId};
@@ -28,22 +28,23 @@ pub(crate) fn open_pair(reply: &mut Reply<'_>, name: &[u8]) {
     reply.bulk(name);
 }
 
-/// Writes up to `count` entries after `after`, all if `count` is 0. False if there are none: nothing is
-/// written then.
-pub(crate) fn write_after(
+/// Writes up to `count` entries, all if `count` is 0. False if there are none: nothing is written then.
+pub(crate) fn write_from(
     context: &mut Context<'_>,
     key: &Key<'_>,
-    after: StreamId,
+    from: ReadFrom,
     count: u64,
     reply: &mut Reply<'_>,
 ) -> CommandResult<bool> {
     with_scratch(context, |context, scratch| {
         context.read_value(key, |stream: Option<&Stream>, _| {
-            let stream = stream.filter(|stream| has_after(stream, after));
-            if let Some(stream) = stream {
+            let Some(stream) = stream else { return Ok(false) };
+            let after = from.after(stream.last_id());
+            let has_any = has_after(stream, after);
+            if has_any {
                 write_stream(reply, key.bytes, stream, after, count, scratch);
             }
-            Ok(stream.is_some())
+            Ok(has_any)
         })
     })
 }
@@ -172,12 +173,12 @@ pub(crate) fn consumer_of(group: &mut Group, name: &[u8], now: u64, effects: &mu
 /// Serves a client that waited for entries: those after an id in each of the streams, all of which have some.
 pub(crate) fn serve_reader(
     context: &mut Context<'_>,
-    streams: &[(Key<'_>, StreamId)],
+    streams: &[(Key<'_>, ReadFrom)],
     count: u64,
     reply: &mut Reply<'_>,
 ) -> CommandResult {
     open(reply, streams.len());
-    streams.iter().try_for_each(|(key, after)| write_after(context, key, *after, count, reply).map(drop))
+    streams.iter().try_for_each(|(key, from)| write_from(context, key, *from, count, reply).map(drop))
 }
 
 /// Serves a consumer that waited: all the streams have something for it.
@@ -191,10 +192,12 @@ pub(crate) fn serve_group_reader(
     keys.iter().try_for_each(|key| deliver(context, key, read, reply).map(drop))
 }
 
-/// Whether a stream has an entry after an id.
-pub(crate) fn has_entries_after(context: &mut Context<'_>, key: &Key<'_>, after: StreamId) -> bool {
+/// Whether a stream has an entry for a client that reads it.
+pub(crate) fn has_entries(context: &mut Context<'_>, key: &Key<'_>, from: ReadFrom) -> bool {
     context.peek(key, |entry| match entry.map(|entry| entry.value()) {
-        Some(ValueRef::Out(value)) => matches!(&*value, Value::Stream(stream) if has_after(stream, after)),
+        Some(ValueRef::Out(value)) => {
+            matches!(&*value, Value::Stream(stream) if has_after(stream, from.after(stream.last_id())))
+        }
         _ => false,
     })
 }

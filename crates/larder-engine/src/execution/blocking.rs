@@ -4,7 +4,7 @@ use crate::clients::session::{Closing, Session, client_flags};
 use crate::context::Context;
 use crate::context::flow::Flow;
 use crate::context::replies::{element_bytes, write_element};
-use crate::context::stream_reads::{has_entries_after, has_unread, serve_group_reader, serve_reader};
+use crate::context::stream_reads::{has_entries, has_unread, serve_group_reader, serve_reader};
 use crate::delivery::unblock::each_refused_reader;
 use crate::engine::Engine;
 use crate::engine::notify::class;
@@ -141,8 +141,8 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
             continue;
         }
         answer_with(context, &waiter, |context, reply| match (&waiter.op, news?) {
-            (BlockedOp::Read { after, count }, news) => {
-                let streams: Vec<_> = news.into_iter().map(|(at, key)| (key, after[at])).collect();
+            (BlockedOp::Read { from, count }, news) => {
+                let streams: Vec<_> = news.into_iter().map(|(at, key)| (key, from[at])).collect();
                 serve_reader(context, &streams, *count, reply)?;
                 tracking::remember_for(context, &waiter);
                 Ok(())
@@ -171,7 +171,7 @@ fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<
             BlockedOp::Read { .. } if context.peek_kind(&key).is_some_and(|kind| kind != Kind::Stream) => {
                 return Err(CommandError::WRONG_TYPE);
             }
-            BlockedOp::Read { after, .. } => has_entries_after(context, &key, after[at]),
+            BlockedOp::Read { from, .. } => has_entries(context, &key, from[at]),
             // A group delivers an entry once.
             BlockedOp::ReadGroup(_) if waiter.keys[..at].iter().any(|other| **other == *key.bytes) => false,
             // A key that has got another type says so when its own turn comes.

@@ -27,6 +27,25 @@ pub enum Extreme {
     Max,
 }
 
+/// From where a client that waits reads a stream.
+#[derive(Clone, Copy, Debug)]
+pub enum ReadFrom {
+    /// What comes after this id.
+    After(StreamId),
+    /// The newest entry, whichever that is when there is one (`+`).
+    Newest,
+}
+
+impl ReadFrom {
+    /// The id after which a stream is read whose highest id is `last`.
+    pub(crate) fn after(self, last: StreamId) -> StreamId {
+        match self {
+            ReadFrom::After(id) => id,
+            ReadFrom::Newest => last.previous().unwrap_or(last),
+        }
+    }
+}
+
 /// What a waiter does with a key once it is ready.
 #[derive(Clone, Debug)]
 pub enum BlockedOp {
@@ -78,8 +97,8 @@ pub enum BlockedOp {
     PopManyScored(Extreme, u64),
     /// XREAD: entries of a stream, with the key.
     Read {
-        /// After this id in each of the streams waited for.
-        after: Vec<StreamId>,
+        /// From where in each of the streams waited for.
+        from: Vec<ReadFrom>,
         /// At most this many; 0 for no limit.
         count: u64,
     },

@@ -5,13 +5,12 @@ use crate::commands::list::wait_or;
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
 use crate::context::stream_reads::{
-    consumer_of, deliver, deliver_of, has_after, note_delivered, open, open_pair, write_after, write_stream,
+    consumer_of, deliver, deliver_of, has_after, note_delivered, open, open_pair, write_from, write_stream,
 };
 use crate::delivery::unblock::no_group_to_read;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
-use crate::keyspace::waiting::BlockedOp;
-use crate::keyspace::waiting::GroupRead;
+use crate::keyspace::waiting::{BlockedOp, GroupRead, ReadFrom};
 use crate::text::word::is_word;
 use crate::text::{number, stream_id};
 use larder_collections::stream::{Group, Pending, Stream, StreamId};
@@ -80,11 +79,12 @@ fn read(context: &mut Context<'_>, args: Args<'_>, as_group: bool) -> CommandRes
     let op = match request.group {
         Some(read) => BlockedOp::ReadGroup(read),
         None => {
-            let after = starts.iter().map(|start| match start {
-                After::Id(id) => *id,
+            let from = starts.iter().zip(&request.ids).map(|(start, &arg)| match start {
+                After::Id(_) if arg == b"+" => ReadFrom::Newest,
+                After::Id(id) => ReadFrom::After(*id),
                 After::Delivered => unreachable!("only groups read what was not delivered"),
             });
-            BlockedOp::Read { after: after.collect(), count: request.count }
+            BlockedOp::Read { from: from.collect(), count: request.count }
         }
     };
     wait_or(context, &request.keys, op, timeout, |reply| reply.null_array())
@@ -303,7 +303,7 @@ fn serve(
     match (start, &request.group) {
         (After::Delivered, Some(read)) => deliver(context, &key, read, reply),
         (After::Id(after), Some(read)) => history(context, &key, read, after, reply).map(|()| true),
-        (After::Id(after), None) => write_after(context, &key, after, request.count, reply),
+        (After::Id(after), None) => write_from(context, &key, ReadFrom::After(after), request.count, reply),
         (After::Delivered, None) => Ok(false),
     }
 }
