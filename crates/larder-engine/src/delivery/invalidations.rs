@@ -28,8 +28,10 @@ pub(crate) struct Receivers<'e> {
 pub(crate) struct Invalidations {
     /// Keys with those who have read them, and who has changed them.
     read: Vec<(Box<[u8]>, Vec<Address>, u64)>,
-    /// Everything is gone.
+    /// Everything is gone: all clients that track keys are to be told.
     all: bool,
+    /// All but the client whose command it was have been told so.
+    all_but_own: bool,
     /// Changed keys that may have a prefix somebody listens to, and who changed them: 0 for several clients.
     changed: BTreeMap<Box<[u8]>, u64>,
     /// Bytes of what is in `read` and in `changed`, about.
@@ -77,7 +79,7 @@ impl Invalidations {
     /// Whether there is something to send at the end of a command.
     #[inline]
     pub(crate) fn has_direct(&self) -> bool {
-        self.all || !self.read.is_empty()
+        self.all || self.all_but_own || !self.read.is_empty()
     }
 
     /// Sends what is sent at the end of a command. What is for the client `own` is returned instead: it comes after
@@ -106,12 +108,14 @@ impl Invalidations {
             let what = Invalidation::of(Scope::Readers { writer }, std::iter::once(&*key));
             send(what, &mut readers.into_iter());
         }
+        let everybody = || Arc::new(Invalidation { scope: Scope::Everybody, keys: None });
         if std::mem::take(&mut self.all) {
-            let trackers = receivers.clients.snapshot().into_iter();
-            let mut trackers = trackers
-                .filter(|client| client.has(client_flags::TRACKING))
-                .map(|client| Address { worker: client.worker, client: client.id });
-            send(Arc::new(Invalidation { scope: Scope::Everybody, keys: None }), &mut trackers);
+            send(everybody(), &mut all_trackers(receivers));
+        }
+        if std::mem::take(&mut self.all_but_own)
+            && all_trackers(receivers).any(|tracker| tracker.client == own)
+        {
+            for_own.push(everybody());
         }
         for_own
     }
@@ -120,6 +124,15 @@ impl Invalidations {
     /// changed itself when it was served.
     pub(crate) fn send_direct_to_others(&mut self, receivers: Receivers<'_>, from: Option<usize>, own: u64) {
         self.send_direct_to(receivers, from, |reader, writer| reader != own && reader != writer);
+        if std::mem::take(&mut self.all) {
+            let mut others = BTreeMap::new();
+            for tracker in all_trackers(receivers).filter(|tracker| tracker.client != own) {
+                others.entry(tracker.worker).or_insert_with(Vec::new).push(tracker.client);
+            }
+            let what = Arc::new(Invalidation { scope: Scope::Everybody, keys: None });
+            mail(receivers, from, others, &what, &mut self.told);
+            self.all_but_own = true;
+        }
     }
 
     /// Sends to clients that were served what they have changed themselves: it comes after their replies.
@@ -175,6 +188,14 @@ impl Invalidations {
         self.send_direct(receivers, None, 0);
         self.send_broadcasts(receivers, None);
     }
+}
+
+/// The clients that track keys.
+fn all_trackers(receivers: Receivers<'_>) -> impl Iterator<Item = Address> {
+    let clients = receivers.clients.snapshot().into_iter();
+    clients
+        .filter(|client| client.has(client_flags::TRACKING))
+        .map(|client| Address { worker: client.worker, client: client.id })
 }
 
 /// Tells the listeners of a prefix of keys with it.
