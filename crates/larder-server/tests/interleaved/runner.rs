@@ -36,8 +36,9 @@ const SCRIPT_MS: u64 = 3;
 /// A few periods of Valkey's periodic work.
 const NOTICED_AFTER: Duration = Duration::from_millis(7);
 
-/// How long a script may go on that was killed. One whose client gets no replies is waited for as long.
-const KILLED_WITHIN: Duration = Duration::from_millis(200);
+/// How long a script may go on that was killed. One whose client gets no replies is waited for as long; meanwhile the monotonic clock
+/// goes forward, by which waits may end.
+const KILLED_WITHIN: Duration = Duration::from_millis(60);
 
 /// How long commands without replies are waited for, at most.
 const SILENT_FOR: Duration = Duration::from_millis(5);
@@ -201,11 +202,14 @@ impl Interleaved {
             ["ACL", "PEXPIRE", "EXPIRE"].iter().any(|name| is_word(args, 0, name))
                 || is_word(args, 1, "TRACKING")
         });
-        self.hangs = sends(&hangs);
-        self.hangs_in_transaction = self.hangs && sends(&|args| args == [b"MULTI"]);
+        let has_hang = sends(&hangs);
+        self.hangs_in_transaction = has_hang && sends(&|args| args == [b"MULTI"]);
+        // Of the last sequence, there may be one.
+        self.hangs = true;
         if let Err(what) = self.reset(steps) {
             return Some(Difference { at: 0, what: format!("{UNUSABLE}: {what}") });
         }
+        self.hangs = has_hang;
         for (at, step) in steps.iter().enumerate() {
             self.steps += 1;
             if let Err(what) = self.step(step) {
@@ -224,6 +228,10 @@ impl Interleaved {
                 if is_closed && !self.open(*connection)? || self.is_ambiguous(*connection, args) {
                     return self.skip();
                 }
+                // What this command releases would be executed before, or after, what is written together with it.
+                let mut others = self.sides[1].clients.iter().enumerate();
+                let joins_next =
+                    *joins_next && !others.any(|(number, client)| number != *connection && client.owed > 1);
                 for side in &mut self.sides {
                     let args: Vec<Vec<u8>> = args.iter().map(|arg| filled_in(arg, side)).collect();
                     let mut request = Vec::new();
@@ -234,16 +242,20 @@ impl Interleaved {
                         side.clients[*connection].flush();
                     }
                 }
-                if *joins_next {
+                if joins_next {
                     return Ok(());
                 }
                 self.lone = self.is_lone_command(*connection, args).then_some(*connection);
                 self.settle()?;
                 self.await_silent(*connection)?;
                 self.note_pause()?;
-                let is_refused =
-                    self.sides[1].clients[*connection].last_reply.as_ref().is_some_and(Value::is_error);
-                if is_kill_of_script(args) && !is_refused { self.await_end_of_script() } else { Ok(()) }
+                let killer = &self.sides[1].clients[*connection];
+                let has_killed = match &killer.last_reply {
+                    Some(reply) => *reply == Value::Simple("OK".to_owned()),
+                    // Only one of the servers has replied. With more owed, the client waits.
+                    None => killer.owed == 1,
+                };
+                if has_killed && is_kill_of_script(args) { self.await_end_of_script() } else { Ok(()) }
             }
             Step::Close { connection } => {
                 self.close(*connection)?;
@@ -286,7 +298,8 @@ impl Interleaved {
         }
         // What begins such a script may have served other clients: Valkey does not read their commands until it has ended.
         let is_released = clients.iter().any(|client| client.hang_waits);
-        if is_released && self.sides[1].is_busy() && !is_kill_of_script(args) {
+        let is_read = is_kill_of_script(args) && clients[connection].owed == 0;
+        if is_released && self.sides[1].is_busy() && !is_read {
             return true;
         }
         // A transaction with a script that hangs holds its keys: what is watched then counts as changed, here.
@@ -294,7 +307,8 @@ impl Interleaved {
             return true;
         }
         // Larder has sent to those who listen when a command ends, Valkey when its event loop sleeps.
-        if self.broadcasts && is_word(args, 1, "TRACKING") && clients[connection].owed > 0 {
+        let changes_tracking = is_word(args, 1, "TRACKING") || is_word(args, 0, "RESET");
+        if self.broadcasts && changes_tracking && clients[connection].owed > 0 {
             return true;
         }
         // Other connections see LOADING meanwhile.
@@ -347,8 +361,9 @@ impl Interleaved {
 
     /// Has time pass, and waits until both servers have noticed: Valkey reads the clock in its periodic work.
     fn advance(&mut self, ms: u64) -> Result<(), String> {
-        if self.sides.iter().any(Side::is_busy) || self.has_pipelines {
-            // If it ends the waits of two connections, which of them executes first what waits behind is a server's own. While a
+        let waiting = self.sides[1].clients.iter().filter(|client| client.owed > 0).count();
+        if self.sides.iter().any(Side::is_busy) || self.pipelines() > 0 && waiting > 1 {
+            // If it ends the waits of two connections, which comes first, and what follows it, is a server's own. While a
             // script hangs, Larder ends waits whose time is over; Valkey does that when the script has ended.
             return self.skip();
         }
@@ -508,11 +523,13 @@ impl Interleaved {
             while let Some(late) =
                 self.sides.iter_mut().rev().find_map(|side| (!side.end_round()).then_some(side))
             {
-                // A script may hang.
                 if Instant::now() > deadline {
                     return Err(late.silence());
                 }
-                self.clock.advance_monotonic(SCRIPT_MS);
+                // A script may hang. Larder's time of day runs ahead by that until it reads the clocks again, so only then.
+                if self.hangs {
+                    self.clock.advance_monotonic(SCRIPT_MS);
+                }
             }
             if self.sides[1].is_busy() {
                 self.clock.advance_monotonic(SCRIPT_MS);
