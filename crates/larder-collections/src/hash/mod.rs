@@ -561,6 +561,14 @@ impl Hash {
         is_found
     }
 
+    /// Bytes of the field names that the hash shares with others, if it does.
+    pub fn shared_names_bytes(&self) -> Option<usize> {
+        match &self.form {
+            Form::Table(_) => None,
+            Form::Shaped { shaped, .. } => Some(shaped.shape().names_bytes() + shaped.shape().len()),
+        }
+    }
+
     /// Whether the hash has a shape.
     pub fn is_shaped(&self) -> bool {
         matches!(self.form, Form::Shaped { .. })

@@ -52,6 +52,7 @@ mod tests {
                 ttl_s: None,
                 idle_s: None,
                 plain_bytes: 0,
+                shared_names: None,
             };
             largest.offer(format!("key{n}").as_bytes(), &seen);
             largest.offer(&[b'x'; NAME_BYTES_MAX + 1], &Seen { bytes: 1000, ..seen });

@@ -67,7 +67,7 @@ impl Report {
     }
 
     fn write_group(&self, Group { pattern, tally }: &Group, reply: &mut Reply<'_>) {
-        reply.map(11);
+        reply.map(12);
         reply.bulk(b"pattern");
         reply.bulk(pattern);
         for (name, count) in [("keys", tally.keys), ("elements", tally.elements), ("bytes", tally.bytes)] {
@@ -82,6 +82,19 @@ impl Report {
         write_quartiles("ttl-seconds", tally.ttl_s.as_deref(), reply);
         write_quartiles("idle-seconds", tally.idle_s.as_deref(), reply);
         self.write_blocks(tally, reply);
+        self.write_shared(tally, reply);
+    }
+
+    fn write_shared(&self, tally: &Tally, reply: &mut Reply<'_>) {
+        reply.bulk(b"shared-names");
+        if tally.shared.hashes == 0 {
+            return reply.null();
+        }
+        reply.map(2);
+        for (name, count) in [("hashes", tally.shared.hashes), ("saves", tally.shared.names_bytes)] {
+            reply.bulk(name.as_bytes());
+            reply.int(self.scaled(count));
+        }
     }
 
     fn write_encodings(&self, tally: &Tally, reply: &mut Reply<'_>) {

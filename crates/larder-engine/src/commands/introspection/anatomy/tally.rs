@@ -21,6 +21,8 @@ pub(super) struct Seen {
     pub idle_s: Option<u64>,
     /// Bytes of blocks that are not compressed, and could be.
     pub plain_bytes: u64,
+    /// For a hash that shares its field names, the bytes of them.
+    pub shared_names: Option<u64>,
 }
 
 /// What is counted.
@@ -36,6 +38,16 @@ pub(super) struct Tally {
     /// Keys by the seconds since they were used.
     pub idle_s: Option<Box<Spread>>,
     pub blocks: Blocks,
+    pub shared: Shared,
+}
+
+/// Hashes that share their field names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shared {
+    /// Their number.
+    pub hashes: u64,
+    /// Bytes that their names would take.
+    pub names_bytes: u64,
 }
 
 impl Tally {
@@ -44,6 +56,10 @@ impl Tally {
         self.elements += seen.elements;
         self.bytes += seen.bytes;
         self.blocks.plain_bytes += seen.plain_bytes;
+        if let Some(bytes) = seen.shared_names {
+            self.shared.hashes += 1;
+            self.shared.names_bytes += bytes;
+        }
         self.count(seen.encoding, 1);
         if let Some(ttl_s) = seen.ttl_s {
             self.ttl_s.get_or_insert_default().add(ttl_s);
@@ -72,6 +88,8 @@ impl Tally {
             }
         }
         self.blocks.merge(&other.blocks);
+        self.shared.hashes += other.shared.hashes;
+        self.shared.names_bytes += other.shared.names_bytes;
     }
 }
 

@@ -6,7 +6,15 @@ use larder_testkit::seeds;
 use std::collections::BTreeMap;
 
 fn seen(bytes: u64) -> Seen {
-    Seen { encoding: ("string", "raw"), elements: 0, bytes, ttl_s: None, idle_s: None, plain_bytes: 0 }
+    Seen {
+        encoding: ("string", "raw"),
+        elements: 0,
+        bytes,
+        ttl_s: None,
+        idle_s: None,
+        plain_bytes: 0,
+        shared_names: None,
+    }
 }
 
 /// Groups names, a byte each, and checks what must hold for all. Keys by pattern.

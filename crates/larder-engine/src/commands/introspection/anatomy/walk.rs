@@ -142,10 +142,14 @@ impl Batch {
             ttl_s: entry.expire_at_ms().map(|at| at.saturating_sub(times.now_ms) / 1000),
             idle_s: times.idle_s(entry.access()),
             plain_bytes: 0,
+            shared_names: None,
         };
         let mut list = None;
         if let ValueRef::Out(value) = value {
             seen.elements = value.elements();
+            if let Value::Hash(hash) = &*value {
+                seen.shared_names = hash.shared_names_bytes().map(|bytes| bytes as u64);
+            }
             if let Value::List(of) = &*value {
                 seen.plain_bytes = plain_bytes(of);
                 if seen.plain_bytes > 0 && self.lists < LISTS_PER_HOLD {
