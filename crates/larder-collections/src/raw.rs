@@ -11,7 +11,7 @@ use crate::int_set::{self, IntSet};
 use crate::key_table::KeyHash;
 use crate::list::{Directory, List};
 use crate::set::Set;
-use crate::shapes::{self, ShapeRef};
+use crate::shapes::{self, SHAPE_FIELDS_MAX, ShapeRef};
 use crate::sorted_set::{Form, SortedSet};
 use crate::stream::Stream;
 use crate::table::{FieldValue, Member, Shape, Table};
@@ -28,6 +28,9 @@ use larder_packed::segment::{
 use larder_packed::small_bytes::SmallBytes;
 use std::ptr::NonNull;
 use std::sync::Arc;
+
+/// A block with more bytes than this is too large for a record, whatever its header takes.
+const EMBED_NEAR: usize = EMBEDDED_MAX + 64;
 
 fn arc_into_raw<T>(arc: Arc<T>) -> NonNull<u8> {
     NonNull::new(Arc::into_raw(arc).cast_mut().cast()).expect("an Arc is not at address zero")
@@ -59,6 +62,11 @@ unsafe impl IntoRaw for List {
                 _ => List::Tree(Directory(arc_from_raw(ptr))),
             }
         }
+    }
+
+    #[inline]
+    fn may_embed(&self) -> bool {
+        matches!(self, List::Packed(block) if block.size_bytes() <= EMBED_NEAR)
     }
 
     fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
@@ -94,6 +102,11 @@ unsafe impl IntoRaw for IntSet {
         }
     }
 
+    #[inline]
+    fn may_embed(&self) -> bool {
+        matches!(self, IntSet::Packed(_))
+    }
+
     fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
         let mut buffer = EmbedBuffer::new();
         let fits = matches!(self, IntSet::Packed(block) if block.embed(&mut buffer));
@@ -127,6 +140,11 @@ unsafe impl<L: Layout, H: KeyHash> IntoRaw for Table<L, H> {
                 _ => Shape::Tree(arc_from_raw(ptr)),
             }
         })
+    }
+
+    #[inline]
+    fn may_embed(&self) -> bool {
+        matches!(&self.shape, Shape::Run { .. })
     }
 
     #[inline]
@@ -193,6 +211,18 @@ unsafe impl IntoRaw for Hash {
             }
         };
         Hash { form }
+    }
+
+    #[inline]
+    fn may_embed(&self) -> bool {
+        match &self.form {
+            HashForm::Table(table) => match &table.shape {
+                Shape::Run { .. } => true,
+                Shape::Small { rows, .. } => rows.page().live() <= SHAPE_FIELDS_MAX,
+                Shape::Tree(_) => false,
+            },
+            HashForm::Shaped { .. } => true,
+        }
     }
 
     #[inline]
@@ -267,7 +297,7 @@ unsafe impl IntoRaw for Hash {
 
     #[inline]
     fn parts(&self) -> usize {
-        self.len()
+        if self.may_embed() { self.len() } else { 0 }
     }
 }
 
@@ -290,6 +320,11 @@ unsafe impl<H: KeyHash> IntoRaw for SortedSet<H> {
                 _ => Form::Tree(arc_from_raw(ptr)),
             }
         })
+    }
+
+    #[inline]
+    fn may_embed(&self) -> bool {
+        matches!(&self.form, Form::Packed(leaf) if leaf.content_bytes() <= EMBED_NEAR)
     }
 
     fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
@@ -329,6 +364,15 @@ unsafe impl IntoRaw for Set {
                 SET_STRINGS..SET_BOTH => Set::Strings(Table::from_raw(kind - SET_STRINGS, ptr)),
                 _ => Set::Both(arc_from_raw(ptr)),
             }
+        }
+    }
+
+    #[inline]
+    fn may_embed(&self) -> bool {
+        match self {
+            Set::Ints(ints) => ints.may_embed(),
+            Set::Strings(strings) => strings.may_embed(),
+            Set::Both(_) => false,
         }
     }
 
@@ -438,6 +482,17 @@ unsafe impl IntoRaw for Value {
     }
 
     #[inline]
+    fn may_embed(&self) -> bool {
+        match self {
+            Value::Hash(hash) => hash.may_embed(),
+            Value::List(list) => list.may_embed(),
+            Value::SortedSet(set) => set.may_embed(),
+            Value::Set(set) => set.may_embed(),
+            Value::String(_) | Value::Stream(_) => false,
+        }
+    }
+
+    #[inline]
     fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
         use embedded::{HASH, LIST, SET, SORTED_SET};
         // SAFETY: the functions below take the offsets off again.
@@ -515,7 +570,7 @@ unsafe impl IntoRaw for Value {
 
     #[inline]
     fn parts(&self) -> usize {
-        if let Value::Hash(hash) = self { hash.len() } else { 0 }
+        if let Value::Hash(hash) = self { hash.parts() } else { 0 }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_collections::key_table::{
-    ExpireChange, KeyHash, KeyTable, NewValue, Old, OwnedValue, ValueRef, WriteBack,
+    ExpireChange, IntoRaw, KeyHash, KeyTable, NewValue, Old, OwnedValue, ValueRef, WriteBack,
 };
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
@@ -243,8 +243,12 @@ impl World {
                 Ok::<(), ()>(())
             },
             |value| {
+                let parts = value.parts();
                 change(value, model, rng);
-                (model.is_empty(), if model.is_empty() { WriteBack::No } else { WriteBack::Yes })
+                (
+                    model.is_empty(),
+                    if model.is_empty() { WriteBack::No } else { WriteBack::after(value, parts) },
+                )
             },
         );
         if result == Ok(true) {

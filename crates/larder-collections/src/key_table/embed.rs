@@ -7,7 +7,7 @@
 
 use super::hash::{KeyHash, position};
 use super::{EntryMut, KeyTable, NewValue};
-use larder_packed::segment::{EMBEDDED_MAX, IntoRaw, RecordMut};
+use larder_packed::segment::{EMBEDDED_MAX, IntoRaw, RecordMut, Whereabouts};
 
 /// A value outside its record moves into it when it needs this many bytes or fewer.
 const RETURN_MAX: usize = EMBEDDED_MAX / 4 * 3;
@@ -23,13 +23,30 @@ pub enum Unchanged<E> {
     IsInline,
 }
 
-/// Whether the record of an embedded value gets it after a change.
+/// What becomes of a value after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBack {
-    /// The record gets the changed value.
-    Yes,
-    /// The record keeps its bytes: nothing was changed, or the caller removes the key.
+    /// An embedded one keeps its bytes: nothing was changed, or the caller removes the key.
     No,
+    /// It is stored outside, as it is too large for its record.
+    Large,
+    /// It is stored in its record, if it fits and does not change often, and settled before.
+    Small {
+        /// Whether it may become smaller.
+        settles: bool,
+    },
+}
+
+impl WriteBack {
+    /// For a value that was changed, and had this many [parts](IntoRaw::parts) before.
+    #[inline]
+    pub fn after<T: IntoRaw>(value: &T, parts: usize) -> WriteBack {
+        if value.may_embed() {
+            WriteBack::Small { settles: value.parts() != parts }
+        } else {
+            WriteBack::Large
+        }
+    }
 }
 
 impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
@@ -49,34 +66,25 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         let mut entry = self.entry_mut(hash, key).ok_or(Unchanged::Missing)?;
         look(&mut entry).map_err(Unchanged::Refused)?;
         let index = entry.0.index();
-        let change = |value: &mut V| {
-            let parts = value.parts();
-            let (result, write_back) = change(value);
-            (result, write_back == WriteBack::Yes, value.parts() != parts)
-        };
-        let change = match entry.0.edit_embedded(change) {
-            Ok(((result, is_kept, settles), replaced)) => {
-                if let Some(mut value) = replaced.filter(|_| is_kept) {
-                    if settles {
-                        value.settle();
-                    }
-                    self.store_changed(hash, index, value);
-                }
-                return Ok(result);
+        let mut value = entry.0.into_value().ok_or(Unchanged::IsInline)?;
+        let (result, write_back) = change(&mut value);
+        debug_assert!(write_back != WriteBack::Large || value.with_embedded(|bytes| bytes.is_none()));
+        match (value.finish(), write_back) {
+            (Whereabouts::Outside, WriteBack::Small { settles }) => self.return_changed(hash, index, settles),
+            (Whereabouts::Apart(_), WriteBack::No) | (Whereabouts::Outside | Whereabouts::Embedded, _) => {}
+            (Whereabouts::Apart(value), write_back) => {
+                self.store_changed(hash, index, value, write_back == WriteBack::Small { settles: true });
             }
-            Err(change) => change,
-        };
-        let mut value = entry.into_out().ok_or(Unchanged::IsInline)?;
-        let (result, is_kept, settles) = change(&mut value);
-        drop(value);
-        if is_kept && !self.stays_out(hash) {
-            self.return_small(hash, index, settles);
         }
         Ok(result)
     }
 
     /// Stores a value that was embedded and does not fit its place any more: in its record, or outside if it changes often.
-    fn store_changed(&mut self, hash: u64, index: usize, value: V) {
+    #[inline(never)]
+    fn store_changed(&mut self, hash: u64, index: usize, mut value: V, settles: bool) {
+        if settles {
+            value.settle();
+        }
         if !self.is_getting_hot(hash) {
             return self.write_back(hash, index, value);
         }
@@ -84,12 +92,23 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         self.note_hot(hash);
     }
 
-    /// Moves a value outside into its record if it is small enough, after settling it if that may make it smaller.
-    fn return_small(&mut self, hash: u64, index: usize, settles: bool) {
+    /// Moves a value that has changed outside into its record if it is small enough and does not change often.
+    #[inline(never)]
+    fn return_changed(&mut self, hash: u64, index: usize, settles: bool) {
+        if self.stays_out(hash) {
+            return;
+        }
         let Some(mut value) = self.record_at(hash, index).into_out() else { return };
         if settles {
             value.settle();
         }
+        drop(value);
+        self.return_small(hash, index);
+    }
+
+    /// Moves a value outside into its record if it is small enough.
+    fn return_small(&mut self, hash: u64, index: usize) {
+        let Some(value) = self.record_at(hash, index).into_out() else { return };
         if value.with_embedded(|bytes| bytes.is_some_and(|bytes| bytes.bytes().len() <= RETURN_MAX)) {
             let copy = V::clone(&value);
             drop(value);
@@ -107,16 +126,21 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
 
     /// The same for the value of a record that was found.
     pub(super) fn settle_at(&mut self, hash: u64, index: usize) {
-        match self.record_at(hash, index).edit_embedded(V::settle) {
-            Ok(((), None)) => {}
-            Ok(((), Some(value))) => self.write_back(hash, index, value),
-            Err(_) => self.return_small(hash, index, true),
+        let Some(mut value) = self.record_at(hash, index).into_value() else { return };
+        value.settle();
+        match value.finish() {
+            Whereabouts::Outside => self.return_small(hash, index),
+            Whereabouts::Embedded => {}
+            Whereabouts::Apart(value) => self.write_back(hash, index, value),
         }
     }
 
     /// Changes the value of a key, unless it is a string that lies in the record.
     pub fn modify_out<R>(&mut self, hash: u64, key: &[u8], change: impl FnOnce(&mut V) -> R) -> Option<R> {
-        let change = |value: &mut V| (change(value), WriteBack::Yes);
+        let change = |value: &mut V| {
+            let parts = value.parts();
+            (change(value), WriteBack::after(value, parts))
+        };
         self.modify(hash, key, |_| Ok::<(), ()>(()), change).ok()
     }
 

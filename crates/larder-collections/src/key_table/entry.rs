@@ -1,6 +1,6 @@
 //! An entry that was found, to be looked at and changed without a second search.
 
-use super::{Entry, IntoRaw, OutMut};
+use super::{Entry, IntoRaw, ValueMut};
 use larder_packed::segment::RecordMut;
 
 /// What may be changed in an entry without the table's knowledge: its access word and its value in place. Removing it,
@@ -34,7 +34,7 @@ impl<'a, V: IntoRaw> EntryMut<'a, V> {
 
     /// A value of its own, to be changed.
     #[inline]
-    pub fn into_out(self) -> Option<OutMut<'a, V>> {
+    pub fn into_out(self) -> Option<ValueMut<'a, V>> {
         self.0.into_out()
     }
 }

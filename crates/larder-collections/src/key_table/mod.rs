@@ -60,7 +60,7 @@ pub use entry::EntryMut;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
     Borrowed, EXPIRY_MS_MAX, Gone, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, IntoRaw, KEY_INLINE_MAX,
-    KINDS_MAX, NewValue, Old, OutMut, OwnedValue, Record as Entry, Removed, SlotSet, ValueRef,
+    KINDS_MAX, NewValue, Old, OwnedValue, Record as Entry, Removed, SlotSet, ValueMut, ValueRef,
 };
 pub use parts::{DEPTH_SLACK, ExpireChange, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 pub use prefix::HashPrefix;
@@ -186,13 +186,13 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     }
 
     /// The value of a key when it is not in its record, to be changed.
-    pub fn get_mut(&mut self, hash: u64, key: &[u8]) -> Option<OutMut<'_, V>> {
+    pub fn get_mut(&mut self, hash: u64, key: &[u8]) -> Option<ValueMut<'_, V>> {
         self.preserve(hash, key);
         self.find_mut(hash, key)?.into_out()
     }
 
     /// The same for a change of form that means nothing: a snapshot may show the value before it or after.
-    pub fn get_mut_same(&mut self, hash: u64, key: &[u8]) -> Option<OutMut<'_, V>> {
+    pub fn get_mut_same(&mut self, hash: u64, key: &[u8]) -> Option<ValueMut<'_, V>> {
         self.find_mut(hash, key)?.into_out()
     }
 

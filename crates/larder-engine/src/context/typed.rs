@@ -7,7 +7,9 @@ use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::key::Key;
-use larder_collections::key_table::{EntryMut, ExpireChange, NewValue, Unchanged, ValueRef, WriteBack};
+use larder_collections::key_table::{
+    EntryMut, ExpireChange, IntoRaw, NewValue, Unchanged, ValueRef, WriteBack,
+};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::Set;
 use larder_collections::sorted_set::SortedSet;
@@ -16,7 +18,7 @@ use larder_collections::value::Value;
 use larder_resp::Reply;
 
 /// A type of collection that a key can hold.
-pub(crate) trait Typed: Clone + Default {
+pub(crate) trait Typed: Clone + Default + IntoRaw {
     /// The value, if it is of this type.
     fn of(value: &Value) -> Option<&Self>;
 
@@ -97,9 +99,10 @@ impl<'a> Context<'a> {
         let mut is_empty = false;
         let done = table.modify(key.hash, key.bytes, look, |value| {
             let Some(typed) = T::of_mut(value) else { return (Err(CommandError::WRONG_TYPE), WriteBack::No) };
+            let parts = typed.parts();
             let result = f(typed, &mut self.reply);
             is_empty = typed.is_empty();
-            (result, if is_empty { WriteBack::No } else { WriteBack::Yes })
+            (result, if is_empty { WriteBack::No } else { WriteBack::after(typed, parts) })
         });
         if is_empty {
             // Nothing is left in it.

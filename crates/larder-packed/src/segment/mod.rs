@@ -45,7 +45,6 @@
 
 mod directory;
 mod entries;
-mod out_mut;
 mod page;
 pub(crate) mod probe;
 mod raw;
@@ -53,10 +52,10 @@ mod record;
 mod records;
 mod rows;
 mod slot_set;
+mod value_mut;
 
 pub use directory::Directory;
 pub use entries::Entries;
-pub use out_mut::OutMut;
 pub use page::{ENTRY_BYTES_MAX, Page, Slot};
 pub use probe::LANES;
 pub use raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, InRecord, IntoRaw, KINDS_MAX};
@@ -70,6 +69,7 @@ pub use rows::{
     RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Row, Rows, RowsIter, Run, RunIter, VALUE_INLINE_MAX,
 };
 pub use slot_set::SlotSet;
+pub use value_mut::{ValueMut, Whereabouts};
 
 use crate::heap;
 use page::{GROUP_BYTES, HEADER_BYTES, REFS_BYTES, capacity_for, footprint_of};

@@ -97,6 +97,13 @@ pub unsafe trait IntoRaw: Sized {
         f(None)
     }
 
+    /// Whether the value, perhaps after it was [settled](Self::settle), may live in its record: a fast test that may say yes
+    /// where [`with_embedded`](Self::with_embedded) says no, but not the reverse.
+    #[inline]
+    fn may_embed(&self) -> bool {
+        false
+    }
+
     /// The value of a record's bytes. It reads them where they are, and writes to those that it may
     /// [edit](InRecord::Edit) as long as it [is in place](Self::is_in_place), or is rebuilt from them. A clone of it owns
     /// what it holds.

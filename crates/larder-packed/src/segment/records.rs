@@ -4,12 +4,12 @@
 //! marked as a pointer holds the parts of a live `V`, or the block of a long key, which nobody else owns; one of an embedded
 //! kind holds bytes that `V` gave and [adopted](IntoRaw::adopt).
 
-use super::out_mut::OutMut;
 use super::page::{Page, Slot};
 use super::raw::{InRecord, IntoRaw};
 use super::record::{
     self, KeyField, NewValue, Old, OwnedValue, RECORD_BYTES_MAX, Record, Removed, record_bytes,
 };
+use super::value_mut::ValueMut;
 use super::{Entries, Segment, SlotSet};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -181,28 +181,18 @@ impl<'a, V: IntoRaw> RecordMut<'a, V> {
         unsafe { own_embedded(self.page.entry(self.slot)) }
     }
 
-    /// Changes an embedded value. Returns the value beside the result when it does not lie in the record any more: the caller
-    /// stores it.
-    ///
-    /// # Errors
-    /// The value is not embedded: `change` comes back.
+    /// The value, wherever it is; None when it is an inline string.
     #[inline]
-    pub fn edit_embedded<R, F: FnOnce(&mut V) -> R>(&mut self, change: F) -> Result<(R, Option<V>), F> {
-        let Some((kind, bytes)) = record::embedded_mut(self.page.entry_mut(self.slot)) else {
-            return Err(change);
-        };
-        // SAFETY: R1, and the bytes are borrowed exclusively until the value is dropped or made its own. What it counts is the
-        // record's, which stays as it is meanwhile.
-        let mut value = unsafe { V::in_record(kind, InRecord::Edit(bytes)) };
-        let result = change(&mut value);
-        let replaced = if value.is_in_place(kind) { None } else { Some(value.into_own()) };
-        Ok((result, replaced))
+    pub fn into_value(self) -> Option<ValueMut<'a, V>> {
+        // SAFETY: R1.
+        unsafe { ValueMut::take(self.page.entry_mut(self.slot)) }
     }
 
     /// A value that is not in the record.
-    pub fn into_out(self) -> Option<OutMut<'a, V>> {
+    #[inline]
+    pub fn into_out(self) -> Option<ValueMut<'a, V>> {
         // SAFETY: R1.
-        unsafe { OutMut::take(self.page.entry_mut(self.slot)) }
+        unsafe { ValueMut::take_outside(self.page.entry_mut(self.slot)) }
     }
 
     /// Removes the record. Memory is given back by [`Records::shrink`] only.
