@@ -47,6 +47,7 @@ unsafe fn arc_from_raw<T>(ptr: NonNull<u8>) -> Arc<T> {
 unsafe impl IntoRaw for List {
     const KINDS: u8 = 2;
 
+    #[inline]
     fn into_raw(self) -> (u8, NonNull<u8>) {
         match self {
             List::Packed(block) => (0, block.into_raw()),
@@ -54,6 +55,7 @@ unsafe impl IntoRaw for List {
         }
     }
 
+    #[inline]
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> List {
         // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
         unsafe {
@@ -85,6 +87,7 @@ unsafe impl IntoRaw for List {
 unsafe impl IntoRaw for IntSet {
     const KINDS: u8 = 2;
 
+    #[inline]
     fn into_raw(self) -> (u8, NonNull<u8>) {
         match self {
             IntSet::Packed(block) => (0, block.into_raw()),
@@ -92,6 +95,7 @@ unsafe impl IntoRaw for IntSet {
         }
     }
 
+    #[inline]
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> IntSet {
         // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
         unsafe {
@@ -123,6 +127,7 @@ unsafe impl IntoRaw for IntSet {
 unsafe impl<L: Layout, H: KeyHash> IntoRaw for Table<L, H> {
     const KINDS: u8 = 5;
 
+    #[inline]
     fn into_raw(self) -> (u8, NonNull<u8>) {
         match self.shape {
             Shape::Run { run, mark } => (u8::from(mark), run.into_raw()),
@@ -131,6 +136,7 @@ unsafe impl<L: Layout, H: KeyHash> IntoRaw for Table<L, H> {
         }
     }
 
+    #[inline]
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Self {
         // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
         Table::of(unsafe {
@@ -186,6 +192,7 @@ const EMBEDDED_SHAPED: u8 = 2;
 unsafe impl IntoRaw for Hash {
     const KINDS: u8 = HASH_SHAPED + 2;
 
+    #[inline]
     fn into_raw(self) -> (u8, NonNull<u8>) {
         match self.form {
             HashForm::Table(table) => table.into_raw(),
@@ -197,6 +204,7 @@ unsafe impl IntoRaw for Hash {
         }
     }
 
+    #[inline]
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Hash {
         // SAFETY: the caller passes back what `into_raw` gave, with the count of the shape; a copy that is never dropped
         // borrows that.
@@ -305,6 +313,7 @@ unsafe impl IntoRaw for Hash {
 unsafe impl<H: KeyHash> IntoRaw for SortedSet<H> {
     const KINDS: u8 = 2;
 
+    #[inline]
     fn into_raw(self) -> (u8, NonNull<u8>) {
         match self.form {
             Form::Packed(leaf) => (0, leaf.into_raw()),
@@ -312,6 +321,7 @@ unsafe impl<H: KeyHash> IntoRaw for SortedSet<H> {
         }
     }
 
+    #[inline]
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Self {
         // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
         SortedSet::of(unsafe {
@@ -348,6 +358,7 @@ const SET_BOTH: u8 = SET_STRINGS + <Table<Member>>::KINDS;
 unsafe impl IntoRaw for Set {
     const KINDS: u8 = SET_BOTH + 1;
 
+    #[inline]
     fn into_raw(self) -> (u8, NonNull<u8>) {
         match self {
             Set::Ints(ints) => ints.into_raw(),
@@ -356,6 +367,7 @@ unsafe impl IntoRaw for Set {
         }
     }
 
+    #[inline]
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Set {
         // SAFETY: the caller passes back what `into_raw` gave; without its offset a kind is what the part gave.
         unsafe {
@@ -425,10 +437,12 @@ unsafe fn offset(embedded: Option<Embedded<'_>>, first: u8) -> Option<Embedded<'
 unsafe impl IntoRaw for Stream {
     const KINDS: u8 = 1;
 
+    #[inline]
     fn into_raw(self) -> (u8, NonNull<u8>) {
         (0, arc_into_raw(self.0))
     }
 
+    #[inline]
     unsafe fn from_raw(_: u8, ptr: NonNull<u8>) -> Stream {
         // SAFETY: the caller passes back what `into_raw` gave.
         Stream(unsafe { arc_from_raw(ptr) })
@@ -454,6 +468,7 @@ const _: () = assert!(Value::KINDS <= KINDS_MAX);
 unsafe impl IntoRaw for Value {
     const KINDS: u8 = first::NONE;
 
+    #[inline]
     fn into_raw(self) -> (u8, NonNull<u8>) {
         match self {
             Value::String(bytes) => (first::STRING, bytes.into_raw()),
@@ -465,6 +480,7 @@ unsafe impl IntoRaw for Value {
         }
     }
 
+    #[inline]
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Value {
         use first::{HASH, LIST, NONE, SET, SORTED_SET, STREAM, STRING};
         // SAFETY: the caller passes back what `into_raw` gave; without its offset a kind is what the type gave.

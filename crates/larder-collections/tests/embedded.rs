@@ -3,7 +3,7 @@
 
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_collections::key_table::{
-    ExpireChange, IntoRaw, KeyHash, KeyTable, NewValue, Old, OwnedValue, ValueRef, WriteBack,
+    ExpireChange, IntoRaw, KeyHash, KeyTable, NewValue, Old, OwnedValue, ValueRef, WriteBack, limit_embedded,
 };
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
@@ -291,6 +291,13 @@ impl World {
         self.snapshot = Some((expected, seen));
     }
 
+    fn check_all(&self) {
+        self.table.check_invariants();
+        let all = self.table.iter().map(|entry| (entry.key().to_vec(), model_of(&entry.value())));
+        let known = self.known.iter().map(|(key, (model, _))| (key.clone(), model.clone()));
+        assert_eq!(all.collect::<HashMap<_, _>>(), known.collect());
+    }
+
     fn check(&mut self, key: &[u8]) {
         let entry = self.table.get(Fold::hash(key), key);
         let found = entry.map(|entry| (model_of(&entry.value()), entry.expire_at_ms()));
@@ -304,19 +311,18 @@ impl World {
 #[test]
 fn collections_move_into_their_records_and_out() {
     let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(21));
-    let mut world = World::default();
-    for step in 0..60_000 {
-        world.step(&mut rng);
-        if step % 2_000 == 0 {
-            world.table.check_invariants();
-            let all = world.table.iter().map(|entry| (entry.key().to_vec(), model_of(&entry.value())));
-            let all: HashMap<_, _> = all.collect();
-            assert_eq!(
-                all,
-                world.known.iter().map(|(key, (model, _))| (key.clone(), model.clone())).collect()
-            );
+    // With few bytes nearly every change crosses the limit.
+    for limit in [usize::MAX, 64, 24] {
+        limit_embedded(limit);
+        let mut world = World::default();
+        for step in 0..30_000 {
+            world.step(&mut rng);
+            if step % 2_000 == 0 {
+                world.check_all();
+            }
         }
+        let (embedded, outside) = (world.embedded, world.outside);
+        assert!(embedded > 500 && outside > 500, "{limit}: {embedded} and {outside}");
     }
-    assert!(world.embedded > 10_000 && world.outside > 1_000, "{} and {}", world.embedded, world.outside);
     larder_collections::shapes::sweep();
 }

@@ -275,7 +275,7 @@ impl Hash {
         limits: HashLimits,
         now_ms: u64,
     ) -> bool {
-        if !matches!(expiry, FieldExpiry::At(_)) && self.set_shaped(name, value, limits) {
+        if self.is_shaped() && !matches!(expiry, FieldExpiry::At(_)) && self.set_shaped(name, value, limits) {
             return false;
         }
         let mut is_new = None;
@@ -570,6 +570,7 @@ impl Hash {
     }
 
     /// Whether the hash has a shape.
+    #[inline]
     pub fn is_shaped(&self) -> bool {
         matches!(self.form, Form::Shaped { .. })
     }
@@ -602,7 +603,7 @@ impl Hash {
     }
 
     /// Sets a field that the shape of the hash has; false, and nothing is done, if that is not possible.
-    #[inline]
+    #[inline(never)]
     fn set_shaped(&mut self, name: &[u8], value: &[u8], limits: HashLimits) -> bool {
         let Form::Shaped { shaped, .. } = &mut self.form else { return false };
         let is_set = shaped.shape().position(name).is_some_and(|at| shaped.set(at, value));
@@ -645,6 +646,7 @@ fn is_candidate(table: &Table<FieldValue>) -> bool {
 }
 
 /// A table of the fields of a hash with a shape.
+#[inline(never)]
 fn table_of(shaped: &Shaped, mark: bool) -> Table<FieldValue> {
     let bytes = shaped.iter().map(|(name, value)| 1 + name.len() + value.len()).sum();
     let mut table = Table::with_room(shaped.len(), bytes);

@@ -3,14 +3,33 @@
 //! A value is embedded when it is put, if its type gives bytes for it. A change that keeps the length is made in place, any
 //! other to a copy, whose bytes then take the place of the old ones: the records after it move, at most one segment of 4 KB.
 //! A value that changes often moves out (see `hot`). A value outside comes back when a change leaves it no more than
-//! [`RETURN_MAX`] bytes, so one whose size swings around the limit does not move each time.
+//! three quarters of the limit, so one whose size swings around it does not move each time.
 
 use super::hash::{KeyHash, position};
 use super::{EntryMut, KeyTable, NewValue};
-use larder_packed::segment::{EMBEDDED_MAX, IntoRaw, RecordMut, Whereabouts};
+use larder_packed::segment::{EMBEDDED_MAX, Embedded, IntoRaw, RecordMut, Whereabouts};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// A value outside its record moves into it when it needs this many bytes or fewer.
-const RETURN_MAX: usize = EMBEDDED_MAX / 4 * 3;
+/// The most bytes of a value that moves into its record.
+static LIMIT: AtomicUsize = AtomicUsize::new(EMBEDDED_MAX);
+
+/// Sets how many bytes of a value its record may hold, [`EMBEDDED_MAX`] at most, for tests: with few bytes values move in and
+/// out all the time.
+pub fn limit_embedded(bytes: usize) {
+    LIMIT.store(bytes.min(EMBEDDED_MAX), Relaxed);
+}
+
+/// The bytes of a value if they are few enough for its record.
+#[inline]
+pub(super) fn within_limit(bytes: Option<Embedded<'_>>) -> Option<Embedded<'_>> {
+    bytes.filter(|bytes| bytes.bytes().len() <= LIMIT.load(Relaxed))
+}
+
+/// The most bytes of a value outside that moves into its record.
+fn return_max() -> usize {
+    LIMIT.load(Relaxed) / 4 * 3
+}
 
 /// Why a value was not changed.
 #[derive(Debug, PartialEq, Eq)]
@@ -109,7 +128,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Moves a value outside into its record if it is small enough.
     fn return_small(&mut self, hash: u64, index: usize) {
         let Some(value) = self.record_at(hash, index).into_out() else { return };
-        if value.with_embedded(|bytes| bytes.is_some_and(|bytes| bytes.bytes().len() <= RETURN_MAX)) {
+        if value.with_embedded(|bytes| bytes.is_some_and(|bytes| bytes.bytes().len() <= return_max())) {
             let copy = V::clone(&value);
             drop(value);
             self.write_back(hash, index, copy);
@@ -147,6 +166,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Makes a value that of a record, which keeps its key, expiry and access word.
     fn write_back(&mut self, hash: u64, index: usize, value: V) {
         let is_embedded = value.with_embedded(|bytes| {
+            let bytes = within_limit(bytes);
             bytes.map(|bytes| self.write_record(hash, index, NewValue::Embedded(bytes))).is_some()
         });
         if !is_embedded {

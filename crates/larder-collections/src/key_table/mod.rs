@@ -55,7 +55,7 @@ mod tests;
 
 pub use crate::segment_scan::CURSOR_BITS;
 pub use capture::{Captured, CapturedKeys};
-pub use embed::{Unchanged, WriteBack};
+pub use embed::{Unchanged, WriteBack, limit_embedded};
 pub use entry::EntryMut;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
@@ -214,6 +214,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         let NewValue::Out(mut value) = value else { return self.put_as(hash, key, value, expire, access) };
         value.settle();
         let embedded = value.with_embedded(|embedded| {
+            let embedded = embed::within_limit(embedded);
             embedded.map(|bytes| self.put_as(hash, key, NewValue::Embedded(bytes), expire, access))
         });
         embedded.unwrap_or_else(|| self.put_as(hash, key, NewValue::Out(value), expire, access))

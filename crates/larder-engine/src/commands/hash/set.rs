@@ -28,7 +28,7 @@ fn set_all(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<usize> {
         (context.key(args.at(1)), context.hash_limits(), due_ms_of_overwritten(context));
     let set = move |hash: &mut Hash, args: Args<'_>| {
         let (pairs, mut added) = (args.from(2), 0);
-        if hash.is_empty() && hash.encoding() == HashEncoding::Listpack && pairs.len() > 2 {
+        if pairs.len() > 2 && hash.is_empty() && hash.encoding() == HashEncoding::Listpack {
             let fields = (0..pairs.len()).step_by(2).map(|at| (pairs.at(at), pairs.at(at + 1)));
             if let Some(shaped) = Hash::of_shape(fields, limits) {
                 *hash = shaped;

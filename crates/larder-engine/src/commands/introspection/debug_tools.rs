@@ -42,6 +42,14 @@ pub(super) fn dict_resizing(context: &mut Context<'_>, _args: Args<'_>) -> Comma
     Ok(())
 }
 
+/// `EMBEDDED-MAX bytes`: how large a collection may be that lives in the record of its key.
+pub(super) fn embedded_max(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let bytes = number::positive(args.at(2))?;
+    larder_collections::key_table::limit_embedded(usize::try_from(bytes).unwrap_or(usize::MAX));
+    context.reply.ok();
+    Ok(())
+}
+
 /// `HASH-SHAPES-FROM count`: how many hashes with the same field names share them from then on.
 pub(super) fn hash_shapes_from(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let count = number::positive(args.at(2))?;
