@@ -2,6 +2,7 @@
 //! client's.
 
 use larder_testkit::{Client, Server, full_run, seed};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -95,4 +96,110 @@ fn a_log_without_syncs_keeps_what_was_acknowledged() {
 #[test]
 fn snapshots_keep_a_prefix() {
     crash(&["--threads", "4", "--save", "1 1"], rounds(), false, 3);
+}
+
+/// Hashes of a writer: fields by key.
+type Hashes = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The change of a number: a small hash gets fields, in one of several orders, loses one, or goes.
+fn change(writer: usize, number: u64) -> Vec<String> {
+    let mut rng = fastrand::Rng::with_seed(number << 8 | writer as u64);
+    let key = format!("hash:{writer}:{}", rng.u64(..150));
+    let mut names = ["name", "mail", "city", "born", "role"].map(str::to_owned);
+    match rng.u32(..10) {
+        0 => vec!["DEL".to_owned(), key],
+        1 => vec!["HDEL".to_owned(), key, rng.choice(names).expect("there are names")],
+        2 => vec!["HSET".to_owned(), key, format!("own {}", rng.u32(..9)), "v".repeat(rng.usize(..200))],
+        _ => {
+            if rng.u32(..4) == 0 {
+                rng.shuffle(&mut names);
+            }
+            let fields = names.into_iter().take(rng.usize(3..=5));
+            let pairs = fields.flat_map(|name| [name, "v".repeat(rng.usize(..30))]);
+            ["HSET".to_owned(), key].into_iter().chain(pairs).collect()
+        }
+    }
+}
+
+/// What a change does.
+fn apply(hashes: &mut Hashes, change: &[String]) {
+    match (change[0].as_str(), &change[2..]) {
+        ("DEL", _) => drop(hashes.remove(&change[1])),
+        ("HDEL", names) => {
+            let Some(hash) = hashes.get_mut(&change[1]) else { return };
+            hash.remove(&names[0]);
+            if hash.is_empty() {
+                hashes.remove(&change[1]);
+            }
+        }
+        (_, pairs) => {
+            let pairs = pairs.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+            hashes.entry(change[1].clone()).or_default().extend(pairs);
+        }
+    }
+}
+
+/// The hashes of a writer as the server has them.
+fn hashes_of(client: &mut Client, writer: usize) -> Hashes {
+    let keys = client.ask(&format!("KEYS hash:{writer}:*"));
+    let fields = |client: &mut Client, key: &str| -> BTreeMap<String, String> {
+        let reply = client.cmd(&["HGETALL", key]);
+        reply.items().chunks(2).map(|pair| (pair[0].text(), pair[1].text())).collect()
+    };
+    keys.items().iter().map(|key| (key.text(), fields(client, &key.text()))).collect()
+}
+
+/// Hashes share their field names, and cease to, while they change and the log is rewritten.
+#[test]
+fn hashes_in_conversion_keep_what_was_acknowledged() {
+    let args = ["--threads", "3", "--appendonly", "yes", "--appendfsync", "always"];
+    let args = [&args[..], &["--enable-debug-command", "yes", "--auto-aof-rewrite-percentage", "0"]].concat();
+    let seed = seed(5);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut server = Server::larder(&args);
+    let mut models = vec![(0, Hashes::new()); WRITERS];
+    for round in 0..rounds() {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (mut client, from) = (server.client(), models[writer].0);
+                thread::spawn(move || {
+                    for number in from.. {
+                        let change = change(writer, number);
+                        client.send(&change.iter().map(String::as_str).collect::<Vec<_>>());
+                        if client.read().is_err() {
+                            return number;
+                        }
+                    }
+                    unreachable!("the server is killed")
+                })
+            })
+            .collect();
+        let mut client = server.client();
+        for _ in 0..rng.u32(2..12) {
+            let line = match rng.u32(..4) {
+                0 => "BGREWRITEAOF".to_owned(),
+                1 => format!("DEBUG EMBEDDED-MAX {}", [0, 64, 512][rng.usize(..3)]),
+                n => format!("CONFIG SET hash-shared-fields {}", if n == 2 { "yes" } else { "no" }),
+            };
+            client.ask(&line);
+            // Time passes, in which there are many changes and steps of the conversion.
+            (0..rng.u32(..300)).for_each(|_| drop(client.ask("PING")));
+        }
+        server.kill();
+        let ends: Vec<u64> =
+            writers.into_iter().map(|writer| writer.join().expect("the writer ends")).collect();
+        assert!(server.start_again(&args), "SEED={seed} round {round}\n{}", server.log());
+        let mut client = server.client();
+        for (writer, (number, model)) in models.iter_mut().enumerate() {
+            (*number..ends[writer]).for_each(|number| apply(model, &change(writer, number)));
+            *number = ends[writer];
+            let found = hashes_of(&mut client, writer);
+            if found != *model {
+                // The last change was not acknowledged, and may be there.
+                apply(model, &change(writer, *number));
+                *number += 1;
+            }
+            assert_eq!(found, *model, "SEED={seed} round {round}, change {number} of writer {writer}");
+        }
+    }
 }
