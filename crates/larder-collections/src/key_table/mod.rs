@@ -42,6 +42,7 @@ mod expiry;
 mod hash;
 mod hot;
 mod hot_set;
+mod limit;
 mod parts;
 mod prefix;
 mod sample;
@@ -55,13 +56,14 @@ mod tests;
 
 pub use crate::segment_scan::CURSOR_BITS;
 pub use capture::{Captured, CapturedKeys};
-pub use embed::{Unchanged, WriteBack, limit_embedded};
+pub use embed::{Unchanged, WriteBack};
 pub use entry::EntryMut;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
     Borrowed, EXPIRY_MS_MAX, Gone, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, IntoRaw, KEY_INLINE_MAX,
     KINDS_MAX, NewValue, Old, OwnedValue, Record as Entry, Removed, SlotSet, ValueMut, ValueRef,
 };
+pub use limit::limit_embedded;
 pub use parts::{DEPTH_SLACK, ExpireChange, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 pub use prefix::HashPrefix;
 pub use sample::{Sample, SampleFrom};
@@ -214,7 +216,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         let NewValue::Out(mut value) = value else { return self.put_as(hash, key, value, expire, access) };
         value.settle();
         let embedded = value.with_embedded(|embedded| {
-            let embedded = embed::within_limit(embedded);
+            let embedded = limit::within_limit(embedded);
             embedded.map(|bytes| self.put_as(hash, key, NewValue::Embedded(bytes), expire, access))
         });
         embedded.unwrap_or_else(|| self.put_as(hash, key, NewValue::Out(value), expire, access))
