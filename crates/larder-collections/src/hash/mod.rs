@@ -199,7 +199,7 @@ impl Hash {
         fields: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
         limits: HashLimits,
     ) -> Option<Self> {
-        if !shapes::is_enabled() || !shapes::tries_all() {
+        if !shapes::is_enabled() || !shapes::expects_some() {
             return None;
         }
         if fields.clone().nth(SHAPE_FIELDS_MAX).is_some() {
@@ -622,20 +622,30 @@ impl Hash {
 
 /// The fields of a table as the values of a shape, if enough hashes have the same names in the same order.
 fn shaped_of(table: &Table<FieldValue>) -> Option<Shaped> {
-    let values = table.iter().map(|row| row.value());
-    if !is_candidate(table) || !Shaped::takes(values.clone()) {
+    if !is_candidate(table) {
         return None;
     }
-    let names = table.iter().map(|row| row.key());
+    match table.as_run() {
+        Some(run) => shaped_of_rows(run.rows()),
+        None => shaped_of_rows(table.iter()),
+    }
+}
+
+fn shaped_of_rows<'a>(rows: impl Iterator<Item = Row<'a, FieldValue>> + Clone) -> Option<Shaped> {
+    let names = rows.clone().map(Row::key);
+    let values = rows.map(Row::value);
     let fingerprint = Fingerprint::of(names.clone());
     let found = shapes::find(fingerprint, names.clone());
     shapes::note_outcome(found.is_some());
-    let shape = match found {
-        Some(shape) => shape,
-        None if !shapes::note(fingerprint) => return None,
-        None if names.clone().any(|name| name.len() > FIELD_INLINE_MAX) => return None,
-        None => shapes::create(fingerprint, names)?,
-    };
+    // Most hashes have no shape where names differ, so what is read of them until then is only their names.
+    let is_new = found.is_none();
+    if is_new && !shapes::note(fingerprint) || !Shaped::takes(values.clone()) {
+        return None;
+    }
+    if is_new && names.clone().any(|name| name.len() > FIELD_INLINE_MAX) {
+        return None;
+    }
+    let shape = found.or_else(|| shapes::create(fingerprint, names))?;
     Some(Shaped::of(shape, values))
 }
 

@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Hashes in a row without a shape after which a thread tries only some.
 const MISSES_MAX: u32 = 16_384;
-/// After that the thread tries one hash in this many.
+/// Hashes in a row without a shape after which none is expected.
+const MISSES_FEW: u32 = 32;
+/// After [`MISSES_MAX`] the thread tries one hash in this many.
 const SOME: u32 = 16;
 /// Multiplied with a count, its upper bits choose those: a rhythm in the data does not meet that of the choice.
 const SCATTER: u32 = 0x9E37_79B9;
@@ -20,9 +22,15 @@ thread_local! {
     static MISSES: Cell<u32> = const { Cell::new(0) };
 }
 
+/// Whether the calling thread has found a shape not long ago.
+#[inline]
+pub(crate) fn expects_some() -> bool {
+    MISSES.get() < MISSES_FEW
+}
+
 /// Whether the calling thread looks for the shape of every hash.
 #[inline]
-pub(crate) fn tries_all() -> bool {
+fn tries_all() -> bool {
     MISSES.get() < MISSES_MAX
 }
 

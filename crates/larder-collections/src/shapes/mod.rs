@@ -25,7 +25,7 @@ pub use registry::{
 };
 mod effort;
 pub use effort::skipped;
-pub(crate) use effort::{may_try, note_outcome, tries_all};
+pub(crate) use effort::{expects_some, may_try, note_outcome};
 pub(crate) use registry::{adopt, disown};
 
 use std::sync::LazyLock;

@@ -145,6 +145,15 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         !matches!(self.shape, Shape::Tree(_))
     }
 
+    /// The run of a small table.
+    #[inline]
+    pub(crate) fn as_run(&self) -> Option<&Run<L>> {
+        match &self.shape {
+            Shape::Run { run, .. } => Some(run),
+            Shape::Small { .. } | Shape::Tree(_) => None,
+        }
+    }
+
     /// The hash by which the table finds a key, for [`get_hashed`](Self::get_hashed).
     #[inline]
     pub fn hash_of(key: &[u8]) -> u64 {
