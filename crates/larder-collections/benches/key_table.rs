@@ -18,7 +18,7 @@ use std::ptr::NonNull;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const CASES: [&str; 4] = ["table", "ttl", "worst", "map"];
+const CASES: [&str; 5] = ["table", "ttl", "worst", "moves", "map"];
 const QUICK_KEYS: u64 = 20_000;
 /// A pipeline's length.
 const AHEAD: usize = 16;
@@ -34,6 +34,7 @@ fn main() {
         Some("ttl") => Bench::new(keys, Packed::new(tables)).run("table, all with an expiry", true),
         Some("map") => Bench::new(keys, Boxed::new(tables)).run("HashMap of boxes", false),
         Some("worst") => worst_insert(keys, tables),
+        Some("moves") => moves(),
         Some("sweep") => sizes(keys, tables),
         Some(other) => panic!("{other} is none of {CASES:?}"),
     }
@@ -331,6 +332,33 @@ fn worst_insert(keys: u64, tables: usize) {
         worst = worst.max(took);
     }
     println!("worst insert of {keys} into {tables} tables: {} us; {over} above 100 us", worst / 1_000);
+}
+
+/// A change of length at the head and at the end of a full segment: what it costs to move the records after it.
+fn moves() {
+    const ROUNDS: u32 = 20_000;
+    let mut map = Packed::new(1);
+    // One segment holds these; a few more would divide it.
+    let keys: Vec<_> = (0..64).map(key).collect();
+    for key in &keys {
+        map.put(Hash::hash(key), key, b"a value of 20 bytes.", false);
+    }
+    for (place, key) in [("first", &keys[0]), ("last", &keys[keys.len() - 1])] {
+        let hash = Hash::hash(key);
+        let mut time = |values: [&[u8]; 2]| {
+            let start = Clock::start();
+            for round in 0..ROUNDS {
+                map.put(hash, key, values[round as usize % 2], false);
+            }
+            start.elapsed_ns() / u64::from(ROUNDS)
+        };
+        let (same, other) =
+            (time([b"a value of 20 bytes."; 2]), time([b"a value of 20 bytes.", b"one of 19 bytes ..."]));
+        println!(
+            "a value of the {place} of {} records: {same} ns, with another length {other} ns",
+            keys.len()
+        );
+    }
 }
 
 /// Memory at many sizes: bytes per key each time the number of keys has grown by an eighth.
