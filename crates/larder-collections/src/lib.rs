@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod counted_tree;
+pub mod footprint;
 pub mod hash;
 pub mod hyperloglog;
 pub mod int_set;

@@ -4,6 +4,7 @@ use crate::group::{Group, Pairs, Parts};
 use crate::mapping::Kind;
 use crate::replay::{Held, Replayed, add_entry, fields_only};
 use crate::scores;
+use larder_collections::footprint::Footprint;
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
@@ -24,6 +25,8 @@ pub struct Form {
     pub newest: Version,
     /// Whether the target takes the types of Larder's own.
     pub own: bool,
+    /// Whether the memory that keys take in Larder is wanted.
+    pub measures: bool,
 }
 
 /// What is sent for a group.
@@ -33,8 +36,8 @@ pub enum Built<'a> {
     String(&'a [u8]),
     /// A small hash, of which the payload is written straight to where it is sent from.
     Hash(SmallHash<Pairs<'a>>),
-    /// The payload of a collection, how many elements it has, and bytes of memory that it takes in Larder.
-    Payload(Vec<u8>, u64, u64),
+    /// The payload of a collection, how many elements it has, and the memory that it takes in Larder if that is wanted.
+    Payload(Vec<u8>, u64, Footprint),
 }
 
 /// Builds the value of rows; the error says why there is none. O(n log n) in its elements.
@@ -80,7 +83,7 @@ pub fn of_rows<'a>(kind: &Kind, group: &'a Group, form: Form) -> Result<Built<'a
 
 /// The hash of fields with their values, if it is a small one and the target takes types of Larder's own.
 fn small_hash(fields: Parts<'_>, form: Form) -> Option<SmallHash<Pairs<'_>>> {
-    if form.own { SmallHash::of(Pairs::of(fields)) } else { None }
+    if form.own && !form.measures { SmallHash::of(Pairs::of(fields)) } else { None }
 }
 
 /// What the commands of a group leave, if they are one that sets the fields of a small hash: that need not be done again.
@@ -101,7 +104,7 @@ pub fn of_replayed<'a>(replayed: &Replayed<'a>, form: Form) -> Option<Built<'a>>
 pub fn of_value(value: &Value, form: Form) -> Built<'static> {
     let own = if form.own { dump::of_blocks(value) } else { None };
     let payload = own.unwrap_or_else(|| dump::of_value(value, form.version, false));
-    Built::Payload(payload, count(value), value.memory_bytes(0))
+    Built::Payload(payload, count(value), footprint(value, form))
 }
 
 /// The payload of another server in the form that the target takes. One that is not understood, as those of modules and of types that only
@@ -110,25 +113,29 @@ pub fn of_payload(payload: &[u8], form: Form) -> Result<Built<'static>, String> 
     if !dump::verify(payload, Checks { sum: true, version: false }) {
         return Err("its payload has come damaged".to_owned());
     }
-    let as_it_is = |elements, bytes| Built::Payload(payload.to_vec(), elements, bytes);
+    let as_it_is = |elements, memory| Built::Payload(payload.to_vec(), elements, memory);
     let Ok(Some(loaded)) = dump::restore(payload, &Options { blocks: true, ..Options::default() }) else {
-        return Ok(as_it_is(0, payload.len() as u64));
+        return Ok(as_it_is(0, Footprint { in_record: 0, outside: payload.len() as u64 }));
     };
     let (_, footer) = payload.split_at(payload.len().saturating_sub(FOOTER_BYTES));
     let version = footer.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
     let is_taken = version <= form.newest.number() && is_known(u32::from(version));
     Ok(match loaded {
-        Loaded::String(bytes) if is_taken => as_it_is(1, bytes.len() as u64),
+        Loaded::String(bytes) if is_taken => as_it_is(1, Footprint::of_string(&bytes)),
         Loaded::String(bytes) => {
-            Built::Payload(dump::of_string(&bytes, form.version, false), 1, bytes.len() as u64)
+            Built::Payload(dump::of_string(&bytes, form.version, false), 1, Footprint::of_string(&bytes))
         }
-        Loaded::Value(value) if is_taken && !form.own => as_it_is(count(&value), value.memory_bytes(0)),
+        Loaded::Value(value) if is_taken && !form.own => as_it_is(count(&value), footprint(&value, form)),
         Loaded::Value(value) => of_value(&value, form),
     })
 }
 
 /// The version and the checksum at the end of a payload.
 const FOOTER_BYTES: usize = 10;
+
+fn footprint(value: &Value, form: Form) -> Footprint {
+    if form.measures { Footprint::of(value) } else { Footprint::default() }
+}
 
 /// Elements of a value.
 fn count(value: &Value) -> u64 {

@@ -333,10 +333,11 @@ pub fn describe(report: &Report, is_dry: bool) -> String {
         false => writeln!(text, "loaded {what} into {target}"),
     };
     let rate = *rows as f64 / seconds.max(0.001);
+    let memory =
+        if is_dry { format!("about {memory_bytes} bytes of memory in Larder, ") } else { String::new() };
     let _ = writeln!(
         text,
-        "{payload_bytes} bytes of payloads, about {memory_bytes} bytes of memory in Larder, {seconds:.1} seconds, {rate:.0} \
-         {row_unit} per second"
+        "{payload_bytes} bytes of payloads, {memory}{seconds:.1} seconds, {rate:.0} {row_unit} per second"
     );
     let counts = [
         (report.commands, "commands were sent as they are"),

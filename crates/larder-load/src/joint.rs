@@ -103,7 +103,12 @@ mod tests {
         let groups = keys.iter().map(|&(key, len, expires)| {
             Group::new(0, key.as_bytes(), &element(&"v".repeat(len), expires), None, 0)
         });
-        let form = Form { version: larder_rdb::Version::V11, newest: larder_rdb::Version::V11, own: false };
+        let form = Form {
+            version: larder_rdb::Version::V11,
+            newest: larder_rdb::Version::V11,
+            own: false,
+            measures: false,
+        };
         let facts = Facts { name: String::new(), form, slots: None };
         let security = crate::security::Security::default();
         let target = Target { host: String::new(), port: 0, user: None, password: None, security };

@@ -209,7 +209,7 @@ fn facts(options: &Options) -> Result<Facts> {
         return options.target.facts();
     }
     let (version, newest) = (larder_rdb::Version::V11, larder_rdb::Version::NEWEST);
-    let form = crate::build::Form { version, newest, own: true };
+    let form = crate::build::Form { version, newest, own: true, measures: true };
     Ok(Facts { name: "dry run".to_owned(), form, slots: None })
 }
 

@@ -9,13 +9,11 @@ use crate::reject::Reject;
 use crate::replay::replay;
 use crate::same;
 use crate::shared::{Content, Records, Shared};
+use larder_collections::footprint::Footprint;
 use larder_rdb::read::{Content as Read, KeyRecord, Options as ReadOptions};
 use larder_resp::{encode_command_head, encode_word, encode_word_with};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// What a key takes beside its name and its value, about.
-const STRING_BYTES: u64 = 8;
 
 /// Requests, one after the other.
 #[derive(Default)]
@@ -212,18 +210,18 @@ impl Maker<'_> {
                 let sizes = Sizes {
                     elements: hash.elements() as u64,
                     payload_bytes: hash.payload_bytes() as u64,
-                    memory_bytes: hash.memory_bytes() as u64,
+                    memory: Footprint::default(),
                 };
                 self.restore(head, &sizes, |to| hash.write(to), to);
             }
-            Built::Payload(payload, elements, memory_bytes) => {
+            Built::Payload(payload, elements, memory) => {
                 let payload_bytes = payload.len() as u64;
                 if payload.len() > VALUE_BYTES_MAX {
                     return Err(format!(
                         "a payload of {payload_bytes} bytes, above the 512 MB that servers take"
                     ));
                 }
-                let sizes = Sizes { elements, payload_bytes, memory_bytes };
+                let sizes = Sizes { elements, payload_bytes, memory };
                 self.restore(head, &sizes, |to| to.extend_from_slice(&payload), to);
             }
         }
@@ -248,7 +246,7 @@ impl Maker<'_> {
             encode_word(&mut to.bytes, b"NX");
         }
         let len = value.len() as u64;
-        let sizes = Sizes { elements: 1, payload_bytes: len, memory_bytes: len };
+        let sizes = Sizes { elements: 1, payload_bytes: len, memory: Footprint::of_string(value) };
         to.note(head, start, (key, pair), &sizes);
     }
 
@@ -283,7 +281,7 @@ impl Maker<'_> {
 struct Sizes {
     elements: u64,
     payload_bytes: u64,
-    memory_bytes: u64,
+    memory: Footprint,
 }
 
 impl Requests {
@@ -311,7 +309,7 @@ impl Requests {
             expires: head.expire_at_ms.is_some(),
             elements: sizes.elements,
             payload_bytes: sizes.payload_bytes,
-            memory_bytes: sizes.memory_bytes + head.key.len() as u64 + STRING_BYTES,
+            memory_bytes: sizes.memory.with_key(head.key, head.expire_at_ms.is_some()),
         });
     }
 }

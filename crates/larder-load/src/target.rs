@@ -85,15 +85,21 @@ impl Target {
 /// The name of a server by the fields of its INFO, and what it takes. Blocks are for a Larder of this version only: another
 /// may have other ones.
 fn form_of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> (String, Form) {
-    let standard = |version| Form { version, newest: version, own: false };
+    let standard = |version| Form { version, newest: version, own: false, measures: false };
     if let Some(version) = field("larder_version") {
         let own = version == env!("CARGO_PKG_VERSION");
-        return (format!("Larder {version}"), Form { version: Version::V11, newest: Version::V80, own });
+        return (
+            format!("Larder {version}"),
+            Form { version: Version::V11, newest: Version::V80, own, measures: false },
+        );
     }
     let major = |version: &str| version.split('.').next().and_then(|part| part.parse().ok()).unwrap_or(0_u32);
     if let Some(version) = field("valkey_version") {
         let newest = if major(version) >= 9 { Version::V80 } else { Version::V11 };
-        return (format!("Valkey {version}"), Form { version: Version::V11, newest, own: false });
+        return (
+            format!("Valkey {version}"),
+            Form { version: Version::V11, newest, own: false, measures: false },
+        );
     }
     let version = field("redis_version").unwrap_or("of an unknown version");
     let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));

@@ -147,12 +147,6 @@ impl Hash {
         Hash { form: Form::Table(Table::with_room(fields, bytes + fields)) }
     }
 
-    /// Bytes of memory of a hash that is made at once of `fields` short fields that do not expire, the bytes of which with their values,
-    /// and one for each, are `bytes`. They are one segment.
-    pub fn memory_bytes_of(fields: usize, bytes: usize) -> usize {
-        Table::<FieldValue>::memory_bytes_of(fields, bytes)
-    }
-
     /// A hash of these fields; None if one is there twice. `field_of` gives each again by the number that comes with it. O(n log n), and
     /// a fraction of what as many calls of [`set`](Self::set) take.
     ///

@@ -67,7 +67,7 @@ pub use limit::limit_embedded;
 pub use parts::{DEPTH_SLACK, ExpireChange, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 pub use prefix::HashPrefix;
 pub use sample::{Sample, SampleFrom};
-pub use stats::TableStats;
+pub use stats::{TableStats, record_bytes_about};
 
 use hash::Place;
 use larder_packed::segment::{Directory, RecordMut, Records, long_key_heap_bytes};

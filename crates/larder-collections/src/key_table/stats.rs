@@ -2,12 +2,21 @@
 
 use super::hash::{KeyHash, Place};
 use super::{Entry, KeyTable, SEGMENT_SLOTS_MAX};
-use larder_packed::segment::{IntoRaw, LANES, Records};
+use larder_packed::segment::{IntoRaw, LANES, Records, record_bytes_of};
 use std::collections::HashSet;
 use std::fmt;
 
 /// Tag, length, and a share of the anchor and the headers.
 const SLOT_BYTES: usize = 3;
+
+/// Bytes that segments take for each 100 bytes of records, on average: directory and free room are the rest.
+const SEGMENT_PERCENT: usize = 108;
+
+/// About the bytes that a record takes in a large table, which keeps this many bytes of value in it.
+pub fn record_bytes_about(key: &[u8], expires: bool, value_bytes: usize) -> usize {
+    let (record, long_key) = record_bytes_of(key, expires, value_bytes);
+    (record + SLOT_BYTES) * SEGMENT_PERCENT / 100 + long_key
+}
 
 /// Shape of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -93,11 +93,6 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         Table::of(Shape::Small { rows, mark: false })
     }
 
-    /// Bytes of memory of a table of one segment that is made for this many entries of this many bytes in all.
-    pub fn memory_bytes_of(slots: usize, entry_bytes: usize) -> usize {
-        Rows::<L>::capacity_of(slots, entry_bytes)
-    }
-
     /// Number of entries. O(1).
     #[inline]
     pub fn len(&self) -> usize {

@@ -61,7 +61,7 @@ pub use probe::LANES;
 pub use raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, InRecord, IntoRaw, KINDS_MAX};
 pub use record::{
     EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
-    Record, Removed, ValueRef, long_key_heap_bytes,
+    Record, Removed, ValueRef, long_key_heap_bytes, record_bytes_of,
 };
 pub use records::{Gone, RecordMut, RecordPage, Records};
 pub use rows::{
@@ -98,11 +98,6 @@ impl Segment {
     /// The content of a segment with `slots` entries of `entry_bytes` in all.
     fn content_of(slots: usize, entry_bytes: usize) -> usize {
         REFS_BYTES + HEADER_BYTES + slots.div_ceil(LANES) * GROUP_BYTES + entry_bytes
-    }
-
-    /// The capacity of a segment that is made for `slots` entries of `entry_bytes` in all.
-    fn capacity_of(slots: usize, entry_bytes: usize) -> usize {
-        capacity_for(Segment::content_of(slots, entry_bytes))
     }
 
     /// Adds an entry of `len` bytes, to be filled through [`Page::entry_mut`].

@@ -251,6 +251,12 @@ pub fn long_key_heap_bytes(key: &[u8]) -> usize {
     if key.len() <= KEY_INLINE_MAX { 0 } else { heap::class_size(long_key_bytes(key)) }
 }
 
+/// Bytes of a record with this key and this many bytes of value, and those of the block that holds a long key.
+pub fn record_bytes_of(key: &[u8], expires: bool, value_bytes: usize) -> (usize, usize) {
+    let key_bytes = if key.len() <= KEY_INLINE_MAX { key.len() } else { POINTER_BYTES };
+    (record_bytes(key_bytes, expires, value_bytes), long_key_heap_bytes(key))
+}
+
 /// A key as a record holds it.
 #[derive(Clone, Copy)]
 pub(super) enum KeyField<'a> {

@@ -99,11 +99,6 @@ impl<L: Layout> Rows<L> {
         Segment::content_of(slots, entry_bytes)
     }
 
-    /// Bytes of memory of a segment that is made for `slots` entries of `entry_bytes` in all.
-    pub fn capacity_of(slots: usize, entry_bytes: usize) -> usize {
-        Segment::capacity_of(slots, entry_bytes)
-    }
-
     /// Bytes that an entry takes in a segment.
     pub fn footprint_bytes(new: L::New<'_>) -> usize {
         footprint_of(L::entry_bytes(new))
