@@ -43,7 +43,7 @@ fn shapes_come_and_go() {
     enough_hashes_make_a_shape();
     the_registry_is_bounded();
     names_that_are_all_different_make_none();
-    threads_share_shapes();
+    [1, 2, 4].into_iter().for_each(threads_share_shapes);
     assert_eq!(shapes::stats().shapes, 0);
 }
 
@@ -107,7 +107,7 @@ fn names_that_are_all_different_make_none() {
     assert!(hashes.iter().all(|hash| !hash.is_shaped()));
 }
 
-fn threads_share_shapes() {
+fn threads_share_shapes(threads: u64) {
     let seed = larder_testkit::seed(7);
     let shared: Mutex<Vec<(Hash, usize, usize)>> = Mutex::default();
     let ends = AtomicBool::new(false);
@@ -118,7 +118,7 @@ fn threads_share_shapes() {
                 std::thread::yield_now();
             }
         });
-        let workers: Vec<_> = (0..4)
+        let workers: Vec<_> = (0..threads)
             .map(|thread| {
                 let shared = &shared;
                 scope.spawn(move || {

@@ -21,7 +21,8 @@
 mod registry;
 
 pub use registry::{
-    ShapeRef, ShapeStats, create, created, enable, find, is_enabled, note, require_users, stats, sweep,
+    ShapeRef, ShapeStats, create, created, enable, find, is_enabled, limit_shapes, note, require_users,
+    stats, sweep,
 };
 mod effort;
 pub use effort::skipped;

@@ -21,7 +21,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 const INDEX_LEN: usize = 8192;
@@ -42,6 +42,8 @@ static IS_FULL: AtomicBool = AtomicBool::new(false);
 static ENABLED: AtomicBool = AtomicBool::new(true);
 /// Hashes with the same names that make these a shape.
 static REQUIRED: AtomicU8 = AtomicU8::new(USERS_MIN);
+/// The most shapes at a time.
+static LIMIT: AtomicUsize = AtomicUsize::new(SHAPES_MAX);
 static CREATED: AtomicU64 = AtomicU64::new(0);
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
@@ -178,6 +180,11 @@ pub fn require_users(count: u8) {
     REQUIRED.store(count, Relaxed);
 }
 
+/// Sets how many shapes there may be at a time, [`SHAPES_MAX`] at most, for tests. Those that exist stay.
+pub fn limit_shapes(count: usize) {
+    LIMIT.store(count.min(SHAPES_MAX), Relaxed);
+}
+
 /// Switches on or off that hashes get shapes. Hashes that have one keep it.
 pub fn enable(on: bool) {
     ENABLED.store(on, Relaxed);
@@ -232,7 +239,7 @@ pub fn create<'a>(
     }
     let (count, bytes) = names.clone().fold((0, 0), |(count, bytes), name| (count + 1, bytes + name.len()));
     let is_full = registry.names_bytes + bytes > NAMES_BYTES_MAX
-        || registry.free.is_empty() && usize::from(registry.next) == SHAPES_MAX;
+        || registry.by_fingerprint.len() >= LIMIT.load(Relaxed);
     if is_full {
         IS_FULL.store(true, Relaxed);
         registry.times_full += 1;

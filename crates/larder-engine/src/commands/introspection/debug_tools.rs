@@ -58,6 +58,14 @@ pub(super) fn hash_shapes_from(context: &mut Context<'_>, args: Args<'_>) -> Com
     Ok(())
 }
 
+/// `HASH-SHAPES-MAX count`: how many lists of field names may be shared at a time.
+pub(super) fn hash_shapes_max(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let count = number::positive(args.at(2))?;
+    larder_collections::shapes::limit_shapes(usize::try_from(count).unwrap_or(usize::MAX));
+    context.reply.ok();
+    Ok(())
+}
+
 /// `SET-DISABLE-DENY-SCRIPTS 0|1`: whether scripts may call commands that they else may not.
 pub(super) fn lax_scripts(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let on = crate::text::number::parse_i64(args.at(2)).is_some_and(|n| n != 0);
