@@ -257,7 +257,9 @@ fn refuse(
     refusal: &Refusal,
     out: &mut Vec<u8>,
 ) -> Flow {
-    let Refusal::Error { error, found } = refusal else { return Flow::CloseNow };
+    let Refusal::Error { error, found } = refusal else {
+        return if login::is_nobodys(session) { Flow::CloseAfterFlush } else { Flow::CloseNow };
+    };
     session.shared.last_command.store(found.map_or(0, |found| found.id + 1), Relaxed);
     transaction::poison(session);
     if session.replays {
@@ -464,14 +466,14 @@ fn run(
 }
 
 /// What becomes of a connection that another thread is closing: it executes no command any more. Looked at while the shards
-/// of the command are held, so what it does under them comes before the connection was closed, or not at all.
+/// of the command are held, so what it does under them comes before the connection was closed, or not at all. Replies to
+/// earlier commands are still offered to the socket: they may have the only copy of an element.
 #[inline]
 fn closes(session: &Session) -> Option<Flow> {
     match session.shared.closing() {
         Closing::No => None,
         _ if session.replays => None,
-        Closing::AfterFlush => Some(Flow::CloseAfterFlush),
-        Closing::Now => Some(Flow::CloseNow),
+        Closing::AfterFlush | Closing::Now => Some(Flow::CloseAfterFlush),
     }
 }
 

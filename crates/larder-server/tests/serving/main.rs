@@ -4,6 +4,7 @@ mod closing;
 mod effects;
 mod forbidden;
 mod half_closed;
+mod hammered;
 mod log_order;
 mod rights;
 mod silence;
