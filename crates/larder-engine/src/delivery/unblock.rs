@@ -35,6 +35,12 @@ impl Answers {
         self.0.push((Arc::clone(waiter), reply_of(errors, waiter, bytes, result)));
     }
 
+    /// Adds the reply of a claimed waiter whose connection is about to be closed: no bytes. The worker of a claimed waiter
+    /// keeps the connection until the reply arrives.
+    pub(crate) fn add_empty(&mut self, waiter: &Arc<Waiter>) {
+        self.0.push((Arc::clone(waiter), Vec::new()));
+    }
+
     /// Sends all replies. The effects that they show end at `ends`.
     pub(crate) fn send(&mut self, mailboxes: &Mailboxes, ends: Ends) {
         for (waiter, reply) in self.0.drain(..) {

@@ -121,7 +121,7 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
             let error = match authorization::check_waiter(engine, waiter) {
                 Ok(()) => error,
                 Err(WaiterRefusal::Denied(denial)) => denial,
-                Err(WaiterRefusal::Gone) => return,
+                Err(WaiterRefusal::Gone) => return answers.add_empty(waiter),
             };
             answers.add(&engine.errors, waiter, Vec::new(), Err(error));
         });
@@ -242,8 +242,7 @@ fn answer_with<'c>(
             result
         }
         Err(WaiterRefusal::Denied(error)) => Err(error),
-        // Its connection is about to be closed.
-        Err(WaiterRefusal::Gone) => return,
+        Err(WaiterRefusal::Gone) => return context.worker.answers.add_empty(waiter),
     };
     context.worker.answers.add(&engine.errors, waiter, bytes, result);
 }

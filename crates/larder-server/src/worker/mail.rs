@@ -45,7 +45,8 @@ impl EventLoop {
             }
             Mail::Unblocked { client, reply, ends } => self.with(client, |this, slot, connection| {
                 this.unblock(slot, connection, &reply, ends);
-                Ok(())
+                // A connection that is being closed has waited for this reply. Without bytes no flush ends it.
+                if connection.ends() && connection.output.is_empty() { Err(Hangup) } else { Ok(()) }
             }),
             Mail::Kill { client, after_flush } => self.with(client, |_, _, connection| {
                 // One that others close at once is offered what there is, and closed by the next flush.

@@ -1,11 +1,13 @@
 //! Elements that are pushed while clients that wait for them are unblocked and closed, give up, or go away: at the end each
 //! element was delivered once or is still there, and the log says the same.
 
-use larder_testkit::{Client, Server, Value, full_run, seed, words};
+use crate::{is_blocked, wait_in};
+use larder_testkit::{Client, Server, Value, full_run, seed, wait_until, words};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex};
+use std::time::Duration;
 
 /// Clients that wait for each kind of key.
 const CONSUMERS: usize = 3;
@@ -256,5 +258,91 @@ fn no_element_is_lost_to_clients_that_stop_waiting() {
             (0..=gone).contains(&untold),
             "{untold} errors of CLIENT UNBLOCK are missing, {gone} clients went away"
         );
+    }
+}
+
+/// The user of waiting clients is deleted while elements arrive: all are closed, and no element is lost.
+#[test]
+fn clients_of_a_deleted_user_are_closed_while_elements_arrive() {
+    const WAITING: usize = 100;
+    const PUSHES: usize = 30;
+    let server = Server::larder(&["--threads", "4"]);
+    let (mut admin, mut pusher) = (server.client(), server.client());
+    for (command, push, left) in [
+        ("BLPOP q 0", "RPUSH q e", "LLEN q"),
+        ("BZPOPMAX z 0", "ZINCRBY z 1 e", "ZCARD z"),
+        ("XREADGROUP GROUP g c BLOCK 0 STREAMS s >", "XADD s * f e", "XLEN s"),
+    ] {
+        for _ in 0..10 {
+            for line in ["FLUSHALL", "XGROUP CREATE s g $ MKSTREAM", "ACL SETUSER u on nopass ~* &* +@all"] {
+                assert_eq!(admin.ask(line).text(), "OK");
+            }
+            let mut waiting: Vec<Client> = (0..WAITING)
+                .map(|_| {
+                    let mut client = server.client();
+                    assert_eq!(client.ask("AUTH u p").text(), "OK");
+                    client.send(&words(command));
+                    client
+                })
+                .collect();
+            let blocked = format!("blocked_clients:{WAITING}\r\n");
+            wait_until("all clients wait", || admin.ask("INFO clients").text().contains(&blocked));
+            let begin = Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    begin.wait();
+                    (0..PUSHES).for_each(|_| assert!(!pusher.ask(push).is_error()));
+                });
+                begin.wait();
+                assert_eq!(admin.ask("ACL DELUSER u").int(), 1);
+            });
+            let mut served = 0;
+            for client in &mut waiting {
+                client.set_timeout(Duration::from_secs(10));
+                let bytes = client.read_to_end().expect("the server closes the connection");
+                served += usize::from(!bytes.is_empty());
+            }
+            let left = admin.ask(left).int() as usize;
+            match push {
+                "RPUSH q e" => assert_eq!(served + left, PUSHES, "{command}"),
+                "XADD s * f e" => assert_eq!(left, PUSHES, "{command}"),
+                _ => assert!(left <= 1, "{command}"),
+            }
+        }
+    }
+}
+
+/// A client that gets no replies has taken an element, and is closed before its worker knows: the connection is closed all
+/// the same.
+#[test]
+fn a_silent_client_that_was_served_is_closed() {
+    const ELEMENTS: usize = 100_000;
+    let mut rng = fastrand::Rng::with_seed(seed(1));
+    let server = Server::larder(&["--threads", "4"]);
+    let mut admin = server.client();
+    let fill = "redis.call('RPUSH', KEYS[1], 'first')
+        for i = 1, 100 do redis.call('RPUSH', KEYS[1], unpack(ARGV)) end";
+    let ones = vec!["1"; ELEMENTS / 100];
+    for _ in 0..40 {
+        let mut silent = server.client();
+        let id = silent.ask("CLIENT ID").int();
+        silent.send_all(&[&["CLIENT", "REPLY", "OFF"][..], &["BLPOP", "q", "0"]]);
+        wait_until("the silent client waits", || is_blocked(&mut admin, id));
+        // What serves this one takes some milliseconds, in which the first one has its element.
+        let mut many =
+            wait_in(&server, &mut admin, &[], &format!("BLMPOP 0 1 q LEFT COUNT {ELEMENTS}")).client;
+        let mut pusher = server.client();
+        let delay = Duration::from_micros(rng.u64(..30_000));
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(!pusher.cmd(&[&["EVAL", fill, "1", "q"][..], &ones].concat()).is_error()));
+            std::thread::sleep(delay);
+            assert_eq!(admin.ask(&format!("CLIENT KILL ID {id}")).int(), 1);
+        });
+        silent.set_timeout(Duration::from_secs(10));
+        assert!(silent.read_to_end().expect("the server closes the connection").is_empty());
+        let came = many.read().expect("the other client is served").items()[1].items().len();
+        let left = admin.ask("LLEN q").int() as usize;
+        assert!(came == ELEMENTS && left <= 1, "{came} elements came, {left} are left");
+        admin.ask("DEL q");
     }
 }
