@@ -196,7 +196,8 @@ impl Mailbox {
     /// Moves all messages to the end of `into`.
     pub(crate) fn drain(&self, into: &mut Vec<Mail>) {
         if self.woken.load(Ordering::Relaxed) {
-            self.woken.store(false, Ordering::Release);
+            // An exchange, like that in `poke`: a thread that finds the flag set has left its message before the lock here.
+            self.woken.swap(false, Ordering::AcqRel);
             let mut messages = self.mail.lock();
             into.append(&mut messages);
             self.taken.store(self.left.load(Ordering::Relaxed), Ordering::Relaxed);
