@@ -88,6 +88,7 @@ pub use metrics::{Census, Figures, LATENCY_ROWS};
 pub use panic_on_demand::panic_if_armed;
 pub use persistence::state::{LoadProgress, LogState, Persistence, SaveState};
 pub use pubsub::Message;
+pub use replication::reception::Caught;
 pub use replication::replica::{Filter, Phase, Replica, ReplicaInfo, Replicas};
 pub use replication::state::{LinkState, Replication, State, Upstream};
 pub use snapshot::as_commands::{commands_of, function_command, select_command};

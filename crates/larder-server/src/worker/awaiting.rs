@@ -7,6 +7,7 @@
 //! each a thread's way out of sleep.
 
 use super::EventLoop;
+use super::lag::Lag;
 use crate::connection::{Awaited, Connection};
 use larder_engine::Told;
 use std::time::Duration;
@@ -17,8 +18,6 @@ const AWAITED_MAX: Duration = Duration::from_millis(5);
 /// that does it gets no processor.
 const BEHIND_MAX: Duration = Duration::from_millis(1);
 const STUCK_MAX: Duration = Duration::from_millis(20);
-/// A replica that is further behind than that is not waited for this long, so clients spend a small part of their time with waiting.
-const LAG: Duration = Duration::from_millis(100);
 
 impl EventLoop {
     /// The commands of a connection have told clients of other workers something: its replies come later.
@@ -77,7 +76,7 @@ impl EventLoop {
     /// A client has sent something to this replica: what the primary has sent before is applied first.
     pub(super) fn catch_up(&mut self, connection: &Connection) {
         let reception = &self.worker.engine().replication().reception;
-        let is_in_time = || self.lags_until.is_none_or(|until| larder_engine::instant() >= until);
+        let is_in_time = || self.lag.as_ref().is_none_or(|lag| lag.is_over(reception.dealt_with()));
         if !reception.is_awaited() || !is_in_time() || self.in_round || connection.session.replica().is_some()
         {
             return;
@@ -86,8 +85,6 @@ impl EventLoop {
         if link.unread() == 0 && reception.is_idle() {
             return;
         }
-        if !reception.wait(|| link.unread(), BEHIND_MAX, STUCK_MAX) {
-            self.lags_until = Some(larder_engine::instant() + LAG);
-        }
+        self.lag = Lag::after(reception.wait(|| link.unread(), BEHIND_MAX, STUCK_MAX));
     }
 }

@@ -23,6 +23,7 @@ mod away;
 mod debugging;
 mod flush;
 mod greet;
+mod lag;
 mod mail;
 mod serve;
 mod slots;
@@ -38,6 +39,7 @@ use crate::crash;
 use crate::replication::syncs::Syncs;
 use crate::shared::{FIRST_LISTENER, Post, Shared};
 use absent::Absent;
+use lag::Lag;
 use larder_engine::{Mail, Worker};
 use larder_persist::Persist;
 use larder_resp::{Parser, Span};
@@ -93,8 +95,8 @@ pub struct EventLoop {
     held: Vec<usize>,
     /// The last of those that wait for other workers does so no longer.
     awaits_until: Option<Instant>,
-    /// The link to the primary is behind: until then no client waits for it.
-    lags_until: Option<Instant>,
+    /// The link to the primary is behind, and clients do not wait for it.
+    lag: Option<Lag>,
     /// Connections of replicas.
     replicas: Vec<Streaming>,
     /// The end of the stream when other workers were last told of it.
@@ -165,7 +167,7 @@ impl EventLoop {
             log_seen: 0,
             held: Vec::new(),
             awaits_until: None,
-            lags_until: None,
+            lag: None,
             replicas: Vec::new(),
             streamed: 0,
             piece: Vec::new(),
