@@ -1,6 +1,6 @@
 //! Connections that are read without waiting.
 
-use super::runner::hangs;
+use super::runner::{hangs, may_be_offloaded};
 use larder_testkit::{Value, parse};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -29,6 +29,8 @@ pub struct Connection {
     queues: bool,
     /// Whether a command was sent that moves an element when there is one, and may wait.
     pub moves: bool,
+    /// Whether a script or a transaction was sent and may not have ended.
+    pub carries_script: bool,
     /// Whether a script that hangs was sent and may not have ended.
     pub carries_hang: bool,
     /// Whether that script was sent behind commands without a reply.
@@ -69,6 +71,7 @@ impl Connection {
             is_held: false,
             queues: false,
             moves: false,
+            carries_script: false,
             carries_hang: false,
             hang_waits: false,
         }
@@ -88,6 +91,7 @@ impl Connection {
             is_held: false,
             queues: false,
             moves: false,
+            carries_script: false,
             carries_hang: false,
             hang_waits: false,
         }
@@ -119,6 +123,7 @@ impl Connection {
         self.queues =
             is(0, "MULTI") || self.queues && !["EXEC", "DISCARD", "RESET"].iter().any(|end| is(0, end));
         self.moves |= is(0, "BLMOVE") || is(0, "BRPOPLPUSH");
+        self.carries_script |= may_be_offloaded(args);
         self.carries_hang |= hangs(args);
         self.hang_waits |= hangs(args) && self.owed > 1;
     }
@@ -129,6 +134,7 @@ impl Connection {
         self.owed = self.owed.saturating_sub(replies.clone().count());
         self.last_reply = replies.next_back().cloned().or(self.last_reply.take());
         self.moves &= self.owed > 0 || self.queues;
+        self.carries_script &= self.owed > 0;
         self.carries_hang &= self.owed > 0 || self.queues;
         self.hang_waits &= self.carries_hang;
     }

@@ -230,8 +230,9 @@ impl Interleaved {
                 }
                 // What this command releases would be executed before, or after, what is written together with it.
                 let mut others = self.sides[1].clients.iter().enumerate();
-                let joins_next =
-                    *joins_next && !others.any(|(number, client)| number != *connection && client.owed > 1);
+                let owed_max = if is_word(args, 1, "UNPAUSE") { 0 } else { 1 };
+                let joins_next = *joins_next
+                    && !others.any(|(number, client)| number != *connection && client.owed > owed_max);
                 for side in &mut self.sides {
                     let args: Vec<Vec<u8>> = args.iter().map(|arg| filled_in(arg, side)).collect();
                     let mut request = Vec::new();
@@ -307,7 +308,9 @@ impl Interleaved {
             return true;
         }
         // Larder has sent to those who listen when a command ends, Valkey when its event loop sleeps.
-        let changes_tracking = is_word(args, 1, "TRACKING") || is_word(args, 0, "RESET");
+        // A client of the older protocol gets no invalidations.
+        let changes_tracking =
+            is_word(args, 1, "TRACKING") || is_word(args, 0, "RESET") || is_word(args, 0, "HELLO");
         if self.broadcasts && changes_tracking && clients[connection].owed > 0 {
             return true;
         }
@@ -319,7 +322,10 @@ impl Interleaved {
         if self.pause != Pause::None && others.clone().any(|(_, client)| client.is_held) {
             return self.pause == Pause::All || !PASSES_PAUSE.iter().any(|name| is_word(args, 0, name));
         }
-        let is_ordered = self.threads == "1" && !clients.iter().any(|client| client.carries_hang);
+        // A thread for slow commands executes a script or a transaction of which it is not known that it is short.
+        let is_offloaded = may_be_offloaded(args) || clients.iter().any(|client| client.carries_script);
+        let is_ordered =
+            self.threads == "1" && !is_offloaded && !clients.iter().any(|client| client.carries_hang);
         !is_ordered && clients[connection].owed > 0 && others.any(|(_, client)| client.owed > 1)
     }
 
@@ -807,6 +813,12 @@ pub fn hangs(args: &[Vec<u8>]) -> bool {
     is(0, b"FCALL") && (is(1, b"hang") || is(1, b"stay"))
         || is(0, b"EVAL")
             && args.get(1).is_some_and(|text| text.windows(10).any(|part| part == b"while true"))
+}
+
+/// Whether a command is a script, a function or a transaction.
+pub fn may_be_offloaded(args: &[Vec<u8>]) -> bool {
+    let is = |start: &[u8]| args.first().is_some_and(|name| name.starts_with(start));
+    is(b"EVAL") || is(b"FCALL") || is(b"EXEC")
 }
 
 fn is_word(args: &[Vec<u8>], at: usize, word: &str) -> bool {
