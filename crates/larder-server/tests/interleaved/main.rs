@@ -152,6 +152,31 @@ fn sequences_agree_for_long() {
     assert_none(&found, &dir);
 }
 
+/// The sequence in the file `SEQUENCE`, again and again for `FUZZ_SECONDS`, with as many worker threads as `THREADS` says:
+/// for a difference that shows now and then.
+#[test]
+#[ignore = "as long as FUZZ_SECONDS says"]
+fn a_sequence_agrees_each_time() {
+    let file = std::env::var("SEQUENCE").expect("SEQUENCE is the path of a file");
+    let steps = from_text(&std::fs::read_to_string(file).expect("a file of text"));
+    let end = Instant::now() + larder_testkit::fuzz::time().unwrap_or(Duration::from_secs(60));
+    let threads = std::env::var("THREADS").unwrap_or_else(|_| "1".to_owned());
+    let (mut servers, dir) = interleaved(&Kind::Larder.program(), "repeated", &threads);
+    let mut found = Vec::new();
+    let mut runs = 0;
+    while Instant::now() < end && found.len() < DIFFERENCES_MAX {
+        runs += 1;
+        if let Some(difference) = servers.run(&steps) {
+            found.push(format!("run {runs} differs after step {}: {}", difference.at + 1, difference.what));
+            if servers.is_unusable(&difference) {
+                servers.restart();
+            }
+        }
+    }
+    println!("{runs} runs");
+    assert_none(&found, &dir);
+}
+
 /// What differed once.
 #[test]
 fn what_was_found_agrees() {

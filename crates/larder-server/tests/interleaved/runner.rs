@@ -687,13 +687,9 @@ impl Interleaved {
         }
         let [larder, valkey] = self.both(Side::contents);
         let (larder, valkey) = (larder?, valkey?);
-        for (ours, theirs) in larder.iter().zip(&valkey) {
-            if ours != theirs {
-                return Err(format!("data: Larder has {ours}, Valkey {theirs}"));
-            }
-        }
-        if larder.len() != valkey.len() {
-            return Err(format!("data: Larder has {larder:?}, Valkey {valkey:?}"));
+        if larder != valkey {
+            let [larder, valkey] = [larder, valkey].map(|contents| contents.join("\n        "));
+            return Err(format!("data:\n    Larder:\n        {larder}\n    Valkey:\n        {valkey}"));
         }
         // Expired keys are left, which each server deletes when it comes across them.
         Ok(())
