@@ -32,10 +32,12 @@ const KINDS: &[Kind] = &[
         pushes: &[
             "RPUSH q1 {e}",
             "LPUSH q2 {e}",
-            "EVAL return(redis.call('RPUSH',KEYS[1],ARGV[1])) 1 q1 {e}",
-            "EVAL return(redis.call('LPUSH','q2',ARGV[1])) 0 {e}",
+            "EVAL \"return redis.call('RPUSH', KEYS[1], ARGV[1])\" 1 q1 {e}",
+            "EVAL \"return redis.call('LPUSH', 'q2', ARGV[1])\" 0 {e}",
+            // Its key is reserved while it runs.
+            "EVAL \"for i = 1, 300000 do end return redis.call('RPUSH', KEYS[1], ARGV[1])\" 1 q1 {e}",
         ],
-        left: &["LRANGE q1 0 -1", "LRANGE q2 0 -1"],
+        left: &["LRANGE q1 0 -1", "LRANGE q2 0 -1", "LRANGE q3 0 -1"],
         moves: false,
     },
     Kind {
@@ -60,6 +62,16 @@ const KINDS: &[Kind] = &[
         left: &["XREADGROUP GROUP g last STREAMS s1 s2 > >"],
         moves: false,
     },
+];
+
+/// Commands that take elements away from clients that wait, or bring some.
+const MOVES: &[&str] = &[
+    "SWAPDB 0 1",
+    "RENAMENX q2 q3",
+    "RENAMENX q3 q2",
+    "RENAMENX m3 m1",
+    "MOVE m3 1",
+    "LMOVE q3 q1 LEFT LEFT",
 ];
 
 /// What the threads of a run share.
@@ -178,6 +190,10 @@ impl Run<'_> {
             if rng.bool() {
                 lines.insert(rng.usize(..=1), self.push(&mut rng));
             }
+            if rng.u8(..4) == 0 {
+                let moves = MOVES[rng.usize(..MOVES.len())];
+                lines.insert(rng.usize(..=lines.len()), moves.to_owned());
+            }
             let multi = rng.u8(..3) == 0;
             if multi {
                 lines = [vec!["MULTI".to_owned()], lines, vec!["EXEC".to_owned()]].concat();
@@ -207,8 +223,11 @@ fn no_element_is_lost_to_clients_that_stop_waiting() {
     for threads in ["1", "4"] {
         let server = Server::larder(&[&options[..], &["--threads", threads]].concat());
         let mut admin = server.client();
-        for key in ["s1", "s2"] {
-            assert_eq!(admin.ask(&format!("XGROUP CREATE {key} g $ MKSTREAM")).text(), "OK");
+        for db in ["1", "0"] {
+            assert_eq!(admin.cmd(&["SELECT", db]).text(), "OK");
+            for key in ["s1", "s2"] {
+                assert_eq!(admin.ask(&format!("XGROUP CREATE {key} g $ MKSTREAM")).text(), "OK");
+            }
         }
         let run = Run {
             server: &server,
@@ -243,8 +262,9 @@ fn no_element_is_lost_to_clients_that_stop_waiting() {
         let digest = admin.ask("DEBUG DIGEST");
         assert_eq!(admin.ask("DEBUG LOADAOF").text(), "OK");
         assert_eq!(admin.ask("DEBUG DIGEST"), digest, "the log says what is in memory");
-        for line in KINDS.iter().flat_map(|kind| kind.left) {
-            run.note(&admin.ask(line));
+        for db in ["0", "1"] {
+            assert_eq!(admin.cmd(&["SELECT", db]).text(), "OK");
+            KINDS.iter().flat_map(|kind| kind.left).for_each(|line| run.note(&admin.ask(line)));
         }
         let taken = run.taken.into_inner().expect("no thread panicked");
         let pushed = run.pushed.into_inner().expect("no thread panicked");
