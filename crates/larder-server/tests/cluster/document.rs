@@ -81,8 +81,8 @@ fn six_nodes_grow_and_shrink_as_written() {
     }
     until("it has a share", || all[6].ask("DBSIZE") != "0");
     read(all[0]);
-    let (leaver, heir) = (all[6].id(), all[0].id());
-    run(&blocks[2], &all, &[("NODE", &leaver), ("HEIR", &heir)]);
+    let (leaver, target) = (all[6].id(), all[0].id());
+    run(&blocks[2], &all, &[("NODE", &leaver), ("TARGET", &target)]);
     settle(&all[..6]);
     assert_eq!(all[0].info("cluster_known_nodes"), "6");
     read(all[0]);
