@@ -133,7 +133,7 @@ impl Persist {
             self.engine.propagate_dropped(dropped);
         } else {
             self.notice(
-                "More keys have expired than the replication backlog has room for: replicas need a snapshot",
+                "More keys have expired than the replication backlog can hold: replicas need a full resynchronization",
             );
         }
     }
@@ -177,7 +177,7 @@ impl Persist {
         if is_there {
             return Ok(());
         }
-        self.warning("There is no file to load");
+        self.warning("No file to load was found");
         Err(otherwise)
     }
 
@@ -336,7 +336,7 @@ impl Persist {
     fn wait_for_script(&self, may_wait: &MayWait) {
         if self.engine.try_take_turn(NoShards::outside_commands()).is_err() {
             self.notice(
-                "PRIMARY <-> REPLICA sync: The snapshot is loaded when the script that runs has ended",
+                "PRIMARY <-> REPLICA sync: Waiting for the running script to end before loading the snapshot",
             );
             drop(self.engine.take_turn(may_wait));
         }

@@ -23,7 +23,7 @@ fn configured(config: &Config, name: &str, log: &Log) -> Option<Cpus> {
     }
     let cpus = parse(&list).and_then(Cpus::of);
     if cpus.is_none() {
-        log.warning(&format!("{name}: '{list}' is no list of processors"));
+        log.warning(&format!("{name}: '{list}' is not a list of processors"));
     }
     cpus
 }

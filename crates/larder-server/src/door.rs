@@ -68,7 +68,7 @@ impl Door {
             if let Err(error) = self.open(shared) {
                 shared
                     .log
-                    .warning(&format!("Connections are not accepted before the data is loaded: {error}"));
+                    .warning(&format!("Failed to accept connections while the data is loading: {error}"));
             }
             return;
         }

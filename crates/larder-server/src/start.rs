@@ -154,10 +154,10 @@ fn run(
 ) -> Result<(), Aborted> {
     let seed = shared.config.value("hash-seed");
     if !seed.is_empty() && !larder_engine::set_hash_seed(seed.as_bytes()) {
-        shared.log.warning("hash-seed has no effect: something has been hashed before it was read");
+        shared.log.warning("hash-seed has no effect: keys were hashed before the configuration was read");
     }
     if shared.config.is_yes("cluster-enabled") && !larder_engine::hash_by_slot() {
-        shared.log.warning("Failed to start: keys have been hashed before it was known that they have slots");
+        shared.log.warning("Failed to start: keys were hashed before cluster mode was enabled");
         return Err(Aborted);
     }
     files::use_dir(shared, Path::new("."), || Ok(())).map_err(|error: io::Error| {

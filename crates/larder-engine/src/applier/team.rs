@@ -48,7 +48,9 @@ impl Team {
             .map(|owner| start(engine, info, epoch, owner, tell.clone()))
             .collect::<std::io::Result<Vec<_>>>()
             .inspect_err(|error| {
-                engine.log_warning(&format!("The link applies alone: no further thread starts: {error}"));
+                engine.log_warning(&format!(
+                    "Failed to start more threads to apply the replication stream: {error}"
+                ));
             })
             .ok()?;
         (count > 0).then(|| Team { work: Arc::default(), helpers, done })

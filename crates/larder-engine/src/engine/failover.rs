@@ -27,11 +27,11 @@ impl Engine {
                     (is_late, failover.is_forced, failover.target.clone())
                 {
                     self.log_warning(
-                        "The failover's time is over: it goes on without the replica having everything",
+                        "Failover: timeout reached, continuing although the replica lacks some writes",
                     );
                     self.hand_over(host, port, false);
                 } else if is_late {
-                    self.abort_failover_soon("the time is over", NoShards::outside_commands());
+                    self.abort_failover_soon("timeout reached", NoShards::outside_commands());
                 }
             }
             FailoverPhase::InProgress => {}
@@ -63,7 +63,7 @@ impl Engine {
         current.phase = FailoverPhase::InProgress;
         current.target = Some((host.clone(), port));
         drop(failover);
-        self.log_warning(&format!("Failover: {host}:{port} is asked to lead"));
+        self.log_warning(&format!("Failover: asking {host}:{port} to become the primary"));
         self.pause.await_leader();
         self.follow_with(host, port, true, held.all_shards());
         drop(held);
@@ -72,7 +72,7 @@ impl Engine {
     /// The new primary leads: this server is its replica.
     pub fn finish_failover(&self) {
         let Some(failover) = self.replication.failover.lock().take() else { return };
-        self.log_warning("Failover done: this server is a replica now");
+        self.log_warning("Failover done: this server is now a replica");
         self.pause.set_failover(false);
         if let Some((host, port)) = failover.target {
             self.redirect_waiting(&host, port);
@@ -106,7 +106,7 @@ impl Engine {
         let Ok(held) = self.shards.try_lock_all(no_shards) else { return false };
         let is_own = self.replication.state().history.id().is_named(id);
         if is_own {
-            self.log_warning("Failover: the primary has asked this server to lead");
+            self.log_warning("Failover: the primary has asked this server to become the primary");
             self.lead(held.all_shards());
         }
         drop(held);

@@ -51,7 +51,7 @@ impl Engine {
     /// Writes all users into the ACL file.
     pub(crate) fn save_acl_file(&self, path: &str) -> Result<(), SystemError> {
         self.host.write_acl_file(path, &to_file(&self.acl.lines())).inspect_err(|reason| {
-            self.host.log(LogLevel::Warning, &format!("Saving the ACL file: {reason}"));
+            self.host.log(LogLevel::Warning, &format!("Failed to save the ACL file: {reason}"));
         })
     }
 

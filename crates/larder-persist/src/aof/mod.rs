@@ -82,7 +82,8 @@ impl AppendFile {
             return Ok(());
         }
         if persist.is_log_lost() {
-            persist.warning("The append-only file has failed for good");
+            persist
+                .warning("The append-only file cannot be enabled after a failed write: restart the server");
             return Err(ApplyError::AppendOnlyFile);
         }
         let unusable = |text: String| {

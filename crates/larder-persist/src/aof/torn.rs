@@ -34,7 +34,9 @@ pub(super) fn cut_off(persist: &Persist, path: &Path, size: u64, torn: Torn) -> 
     }
     let cut = open_unchanged(path, size).and_then(|file| {
         let kept = keep(persist, &file, path, good).map_err(|error| {
-            let text = format!("the bytes from {good} on, which are to be cut off, cannot be kept: {error}");
+            let text = format!(
+                "cannot keep a copy of the bytes from offset {good} on before cutting them off: {error}"
+            );
             io::Error::new(error.kind(), text)
         })?;
         file.set_len(good)?;
@@ -44,7 +46,7 @@ pub(super) fn cut_off(persist: &Persist, path: &Path, size: u64, torn: Torn) -> 
     let kept = cut.map_err(|error| PartError::Truncate(name.to_string(), error))?;
     persist.warning(&format!(
         "AOF {name} loaded anyway because aof-load-truncated is enabled: truncating it from {size} to {good} bytes; \
-         what was cut off is in {}",
+         the bytes that were cut off are in {}",
         kept.display()
     ));
     Ok(())

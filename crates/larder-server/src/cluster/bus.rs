@@ -302,11 +302,13 @@ impl Bus {
             let log = &self.shared.log;
             if map.owner_at(slot).is_some() {
                 log.warning(&format!(
-                    "There are keys of slot {slot}, which is another node's: they are deleted"
+                    "Found keys in slot {slot}, which belongs to another node: deleting them"
                 ));
                 self.deeds.drop_slots(&std::iter::once(slot).collect());
             } else {
-                log.warning(&format!("There are keys of slot {slot}, which nobody has: this node takes it"));
+                log.warning(&format!(
+                    "Found keys in slot {slot}, which has no owner: this node takes the slot"
+                ));
                 let number = slot.to_string();
                 let words: [&[u8]; 2] = [b"addslots", number.as_bytes()];
                 let taken = self.input(|cluster, env| cluster.command(&words, Origin::Client, env));
@@ -489,11 +491,11 @@ impl Bus {
             Action::BecomeReplicaOf { id, ip, port, tls_port } => {
                 let uses_tls = self.shared.config.is_yes("tls-replication");
                 let port = if uses_tls { tls_port } else { port };
-                self.shared.log.notice(&format!("This node follows {ip}:{port} from now on"));
+                self.shared.log.notice(&format!("This node is now a replica of {ip}:{port}"));
                 self.deeds.take_role(Role::Follow(id, ip.into(), port));
             }
             Action::Promote => {
-                self.shared.log.notice("This node is a primary from now on");
+                self.shared.log.notice("This node is now a primary");
                 self.deeds.take_role(Role::Lead);
             }
             Action::FlushAll => self.deeds.flush(),
@@ -584,7 +586,7 @@ fn restore(shared: &Shared, bus_port: u16) -> Result<(NodesFile, Cluster, Clock)
     if !saved.contested.is_empty() {
         let count = saved.contested.len();
         log.warning(&format!(
-            "{path} has {count} slots with several owners: the first of them has such a slot"
+            "{path} assigns {count} slots to several nodes: the first of these nodes keeps each slot"
         ));
     }
     let clock = Clock::new();

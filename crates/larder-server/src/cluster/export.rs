@@ -73,13 +73,13 @@ impl Exports {
 
 fn run(shared: &Shared, engine: &Arc<Engine>, job: &Arc<Migration>, may_wait: &MayWait) {
     let name = job.ranges_text();
-    shared.log.notice(&format!("The slots {name} go to {}", job.target));
+    shared.log.notice(&format!("Exporting slots {name} to {}", job.target));
     match Export::connect(shared, engine, job, may_wait).and_then(|mut export| export.run()) {
-        Ok(()) => shared.log.notice(&format!("The slots {name} are those of {} now", job.target)),
-        Err(Ended::Cancelled) => shared.log.notice(&format!("The export of slots {name} has ended")),
+        Ok(()) => shared.log.notice(&format!("Slots {name} now belong to {}", job.target)),
+        Err(Ended::Cancelled) => shared.log.notice(&format!("The export of slots {name} was cancelled")),
         Err(Ended::Failed(message)) => {
             job.fail(&message);
-            shared.log.warning(&format!("The export of slots {name} has failed: {message}"));
+            shared.log.warning(&format!("Failed to export slots {name}: {message}"));
         }
     }
 }

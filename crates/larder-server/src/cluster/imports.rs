@@ -57,9 +57,7 @@ impl Bus {
         if job.finish_cleanup() {
             self.file.forget_prepared();
             let message = job.progress().message;
-            self.shared
-                .log
-                .warning(&format!("The import of slots {} has failed: {message}", job.ranges_text()));
+            self.shared.log.warning(&format!("Failed to import slots {}: {message}", job.ranges_text()));
             self.tell_finish(job, &message);
         }
     }
@@ -91,7 +89,7 @@ impl Bus {
         self.act();
         job.go_on(MigrationState::Success);
         self.engine.migrations().reveal(job);
-        self.shared.log.notice(&format!("The slots {} have come from {}", job.ranges_text(), job.source));
+        self.shared.log.notice(&format!("Imported slots {} from {}", job.ranges_text(), job.source));
         self.tell_finish(job, "");
         self.engine.hang_up_on_source(job);
     }

@@ -41,7 +41,7 @@ fn threads_max(shared: &Shared, engine: &Engine) -> usize {
 
 fn warn(shared: &Shared, started: io::Result<()>) {
     if let Err(error) = started {
-        shared.log.warning(&format!("No further thread starts for commands that take long: {error}"));
+        shared.log.warning(&format!("Failed to start another thread for slow commands: {error}"));
     }
 }
 

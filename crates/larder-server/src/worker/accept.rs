@@ -102,7 +102,7 @@ impl EventLoop {
         let Arrival { mut stream, addr, laddr, kind, refusal } = new;
         let slot = self.slots.reserve();
         if let Err(error) = stream.register(self.poll.registry(), Token(slot)) {
-            self.shared.log.warning(&format!("Registering a client failed: {error}"));
+            self.shared.log.warning(&format!("Failed to register a client connection: {error}"));
             self.shared.connections.fetch_sub(1, Relaxed);
             return self.slots.free(slot);
         }

@@ -134,7 +134,7 @@ impl EventLoop {
         match begun {
             Ok(_) => {
                 if let Err(error) = connection.stream.deregister(self.poll.registry()) {
-                    self.shared.log.warning(&format!("Deregistering a client failed: {error}"));
+                    self.shared.log.warning(&format!("Failed to deregister a client connection: {error}"));
                 }
                 Flow::CloseNow
             }
@@ -143,8 +143,8 @@ impl EventLoop {
     }
 
     fn refuse_debugging(&self, connection: &mut Connection, error: &io::Error) -> Flow {
-        self.shared.log.warning(&format!("Starting to debug a script failed: {error}"));
-        let text = format!("-ERR Starting to debug the script failed: {error}\r\n");
+        self.shared.log.warning(&format!("Failed to start the script debugger: {error}"));
+        let text = format!("-ERR Failed to start the script debugger: {error}\r\n");
         connection.output.tail.extend_from_slice(text.as_bytes());
         Flow::CloseAfterFlush
     }

@@ -213,7 +213,7 @@ impl EventLoop {
             }
             match polled {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                    self.shared.log.warning(&format!("Waiting for events failed: {error}"));
+                    self.shared.log.warning(&format!("Failed to wait for events: {error}"));
                     self.shared.request_stop(larder_engine::ShutdownFlags::default());
                 }
                 _ => self.iteration(&events),

@@ -290,7 +290,7 @@ fn threads_run_where_they_are_told_to() {
         });
     }
     let server = Server::larder(&["--server-cpulist", "x-1"]);
-    server.wait_for_log("server-cpulist: 'x-1' is no list of processors");
+    server.wait_for_log("server-cpulist: 'x-1' is not a list of processors");
 }
 
 #[test]

@@ -342,7 +342,7 @@ fn nothing_is_cut_off_that_cannot_be_kept() {
                 .expect("it is there");
         }
         assert_eq!(now, before, "{fault}");
-        let said = if fault.starts_with("truncate") { "Error truncating" } else { "cannot be kept" };
+        let said = if fault.starts_with("truncate") { "Error truncating" } else { "cannot keep a copy" };
         assert!(server.log().contains(said), "{fault}: {}", server.log());
     }
     disk.heal();

@@ -75,7 +75,7 @@ fn a_snapshot_waits_for_the_end_of_a_script() {
         assert!(primary.start_again(&["--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"]));
         let mut ours = primary.client();
         ours.ask("SET after 1");
-        replica.wait_for_log("loaded when the script that runs has ended");
+        replica.wait_for_log("Waiting for the running script to end");
         assert!(theirs.ask("GET before").text().starts_with("BUSY"), "it is not being loaded yet");
         assert_eq!(theirs.ask("SCRIPT KILL").text(), "OK");
         assert!(runs.read().expect("an answer").text().contains("killed"));

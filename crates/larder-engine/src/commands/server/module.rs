@@ -26,9 +26,7 @@ pub(crate) fn write_modules(reply: &mut Reply<'_>) {
 /// LOAD and LOADEX. The reply is Valkey's, which sends operators to the log; the log says why.
 pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let path = String::from_utf8_lossy(args.at(2));
-    context
-        .engine
-        .log_warning(&format!("Module {path} failed to load: this server has no interface for modules"));
+    context.engine.log_warning(&format!("Module {path} failed to load: Larder does not support modules"));
     Err(CommandError::Fixed("ERR Error loading the extension. Please check the server logs."))
 }
 
