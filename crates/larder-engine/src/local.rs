@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 const NOT_NOW: &[u8] = b"BUSY The command is put off; try again later";
-const WAITED: &[u8] = b"ERR The command would wait, which clients of this kind cannot";
+const WAITED: &[u8] = b"ERR The command would block, which this client does not support";
 
 /// What became of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

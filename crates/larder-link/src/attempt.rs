@@ -32,8 +32,8 @@ pub enum LinkError {
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LinkError::Killed => f.write_str("a client has closed it"),
-            LinkError::Unfit => f.write_str("a command reads keys that are not held here"),
+            LinkError::Killed => f.write_str("a client killed the connection"),
+            LinkError::Unfit => f.write_str("a command needs keys that this replica does not hold"),
             LinkError::Over => f.write_str("the role has changed"),
             LinkError::Io(error) => error.fmt(f),
             LinkError::Refused(reason) | LinkError::Load(reason) => f.write_str(reason),
@@ -44,7 +44,7 @@ impl fmt::Display for LinkError {
 impl LinkError {
     /// What came is not compressed as agreed.
     pub fn damaged_message() -> LinkError {
-        LinkError::Refused("The primary sends what is no compressed message".to_owned())
+        LinkError::Refused("The primary sent an invalid compressed message".to_owned())
     }
 }
 

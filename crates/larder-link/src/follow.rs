@@ -181,7 +181,7 @@ impl Link {
                 // A moment of silence.
                 Err(error) if is_patience(&error) && heard.elapsed() < self.timeout() => applier.note_place(),
                 Err(error) if is_patience(&error) => {
-                    let text = "Timeout: no data and no PING has come for repl-timeout seconds".to_owned();
+                    let text = "Timeout: no data or PING received for repl-timeout seconds".to_owned();
                     return Err(LinkError::Refused(text));
                 }
                 Err(error) => return Err(error.into()),
@@ -200,7 +200,7 @@ impl Link {
         let mut at = 0;
         loop {
             let (used, outcome) = applier.apply(&bytes[at..]).map_err(|error| {
-                LinkError::Refused(format!("The primary breaks the protocol: {}", error.text()))
+                LinkError::Refused(format!("Protocol error from the primary: {}", error.text()))
             })?;
             at += used;
             match outcome {

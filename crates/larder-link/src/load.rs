@@ -91,7 +91,7 @@ pub fn load_opened<R: Read>(
     let must_have_place = checks.version && !larder_rdb::is_known(file.version());
     let turn = engine
         .try_take_turn(NoShards::outside_commands())
-        .map_err(|Busy| io::Error::other("a script runs"))?;
+        .map_err(|Busy| io::Error::other("a script is running"))?;
     let may_wait = turn.may_wait();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, receiver) = sync_channel::<Batch>(BATCHES_WAITING * threads);
@@ -201,8 +201,8 @@ impl Place {
 /// A library that does not load would be lost: the file is refused.
 fn add_library(engine: &Engine, text: &[u8], replace: bool) -> Result<()> {
     engine.add_library(text, replace).map_err(|reason| {
-        engine.log_warning(&format!("Loading a library of functions failed: {reason}"));
-        Error::Damaged("a library of functions that does not load")
+        engine.log_warning(&format!("Failed to load a function library: {reason}"));
+        Error::Damaged("a function library that cannot be loaded")
     })
 }
 
@@ -213,7 +213,7 @@ pub fn key_delay(micros: i64) -> Duration {
 
 fn database(engine: &Engine, number: u64) -> Result<usize> {
     let db = usize::try_from(number).ok().filter(|&db| db < engine.database_count());
-    db.ok_or(Error::Damaged("a database that the option 'databases' does not allow"))
+    db.ok_or(Error::Damaged("a database number beyond the option 'databases'"))
 }
 
 fn make_values(

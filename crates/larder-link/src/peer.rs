@@ -25,7 +25,7 @@ impl Peer {
     /// Connects.
     pub fn connect(link: &Link, host: &str, port: u16) -> Result<Peer, LinkError> {
         let timeout = link.timeout();
-        let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's name has no address");
+        let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's host name has no address");
         for address in (host, port).to_socket_addrs()? {
             link.check()?;
             match open(address, link, timeout) {
@@ -113,7 +113,7 @@ impl Peer {
             let Some(end) = piece[..n].iter().position(|&byte| byte == b'\n') else {
                 line.extend_from_slice(&piece[..n]);
                 if line.len() > LINE_BYTES_MAX {
-                    return Err(LinkError::Refused("The primary sends a line that does not end".to_owned()));
+                    return Err(LinkError::Refused("The primary sent a line that is too long".to_owned()));
                 }
                 continue;
             };

@@ -167,7 +167,7 @@ impl<'t> Transfer<'t> {
         let bytes = source.read - rest.len() as u64;
         match self.size {
             Size::Bytes(_) if left > 0 || !rest.is_empty() => {
-                Err(LinkError::Load("the snapshot is shorter than the primary has said".to_owned()))
+                Err(LinkError::Load("the snapshot is shorter than the primary announced".to_owned()))
             }
             Size::Bytes(_) => Ok(bytes),
             Size::Mark(mark) => {
@@ -179,7 +179,9 @@ impl<'t> Transfer<'t> {
                 }
                 let stream = rest.split_off(MARK_BYTES);
                 if rest != mark {
-                    return Err(LinkError::Load("the snapshot does not end where it should".to_owned()));
+                    return Err(LinkError::Load(
+                        "the snapshot does not end with the mark that the primary announced".to_owned(),
+                    ));
                 }
                 self.peer.unread(stream);
                 Ok(bytes)

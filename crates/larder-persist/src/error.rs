@@ -29,13 +29,13 @@ impl fmt::Display for WriteError {
         f.write_str(match self {
             WriteError::Cancelled => "cancelled",
             WriteError::FieldExpiry => {
-                "fields of hashes expire, which the replica cannot read: it needs Valkey 9 or Larder"
+                "the data has hash fields that expire, which the replica cannot read: upgrade it to Valkey 9 or Larder"
             }
             WriteError::Io(error) => return error.fmt(f),
             WriteError::Manifest(error) => return error.fmt(f),
-            WriteError::Panicked => "a thread that saves has panicked",
-            WriteError::ScriptBusy => "a script runs for too long",
-            WriteError::SnapshotTaken => "another snapshot is read",
+            WriteError::Panicked => "a thread that saves the data panicked",
+            WriteError::ScriptBusy => "a script has been running for too long",
+            WriteError::SnapshotTaken => "another snapshot is in progress",
         })
     }
 }
@@ -125,8 +125,8 @@ impl fmt::Display for LoadError {
             LoadError::Snapshot(error) => {
                 write!(f, "Failed trying to load the PRIMARY synchronization DB: {error}")
             }
-            LoadError::Stopping => f.write_str("the server ends"),
-            LoadError::ScriptBusy => f.write_str("a script runs for too long"),
+            LoadError::Stopping => f.write_str("the server is shutting down"),
+            LoadError::ScriptBusy => f.write_str("a script has been running for too long"),
         }
     }
 }
@@ -245,7 +245,7 @@ impl PartError {
         match self {
             PartError::Command { error, .. } => error.to_string(),
             PartError::Preamble { error, .. } => error.to_string(),
-            PartError::UnexpectedEnd(..) => "it ends within a command or a transaction".to_owned(),
+            PartError::UnexpectedEnd(..) => "the file ends within a command or a transaction".to_owned(),
             PartError::Open(_, error) | PartError::Read(_, error) | PartError::Truncate(_, error) => {
                 error.to_string()
             }
@@ -341,7 +341,7 @@ impl fmt::Display for ManifestFormatError {
             ManifestFormatError::Empty => f.write_str("Found an empty AOF manifest"),
             ManifestFormatError::Line(line, error) => write!(f, "{error}: '{line}'"),
             ManifestFormatError::LineLength => {
-                f.write_str("The AOF manifest file contains too long line, or one without an end")
+                f.write_str("The AOF manifest file contains a line that is too long or has no end")
             }
         }
     }

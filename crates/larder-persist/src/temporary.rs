@@ -49,7 +49,7 @@ impl Temporaries {
         assert_no_shard_is_held("writes a file");
         let mut state = self.0.lock();
         if state.closed {
-            return Err(io::Error::other("the server ends"));
+            return Err(io::Error::other("the server is shutting down"));
         }
         // A lock of this process is in its own way.
         state.paths.retain(|(other, _)| other != path);

@@ -113,7 +113,7 @@ pub fn restore(payload: &[u8], options: &Options) -> Result<Option<Loaded>> {
     let (&kind, value) = body.and_then(<[u8]>::split_first).ok_or(Error::Damaged("no payload"))?;
     let mut rest = value;
     let loaded = read_value(&mut Input::new(&mut rest), kind, options)?;
-    if rest.is_empty() { Ok(loaded) } else { Err(Error::Damaged("bytes behind the value")) }
+    if rest.is_empty() { Ok(loaded) } else { Err(Error::Damaged("extra bytes after the value")) }
 }
 
 /// As [`restore`]; a string is shown where it lies in the payload, if it is stored as it is, or else in `room`.
@@ -135,7 +135,7 @@ pub fn restore_in<'a>(
     if input.into_inner().is_empty() {
         Ok(Some(Content::String(string)))
     } else {
-        Err(Error::Damaged("bytes behind the value"))
+        Err(Error::Damaged("extra bytes after the value"))
     }
 }
 

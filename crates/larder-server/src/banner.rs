@@ -67,5 +67,5 @@ from standard input.
 ";
 
 const USAGE_END: &str = "
-docs/options.md describes all options, larder.conf(5) as well.
+docs/options.md and larder.conf(5) describe all options.
 ";

@@ -45,7 +45,7 @@ pub fn use_dir<E: From<io::Error>>(
     enter: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
     let lock =
-        DirLock::shared(dir).map_err(|_| io::Error::other("a store inside of a program has it open"))?;
+        DirLock::shared(dir).map_err(|_| io::Error::other("an embedded store has the directory open"))?;
     enter()?;
     *shared.dir_lock.lock() = lock;
     Ok(())

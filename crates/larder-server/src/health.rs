@@ -282,7 +282,7 @@ fn line(from: &mut impl BufRead) -> io::Result<String> {
     match text.strip_suffix("\r\n") {
         Some(reply) if reply.starts_with(['+', '-']) => Ok(reply.to_owned()),
         None if text.is_empty() => Err(ErrorKind::UnexpectedEof.into()),
-        _ => Err(io::Error::other("this is no server of the Redis protocol")),
+        _ => Err(io::Error::other("the server does not speak the Redis protocol")),
     }
 }
 

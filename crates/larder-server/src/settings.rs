@@ -54,7 +54,7 @@ impl fmt::Display for SettingsError {
             }
             SettingsError::LogFile(error) => writeln!(f, "{FatalHeading}Can't open the log file: {error}"),
             SettingsError::Modules => {
-                writeln!(f, "{FatalHeading}This server has no support for 'loadmodule' lines")
+                writeln!(f, "{FatalHeading}Modules are not supported: remove the 'loadmodule' lines")
             }
             SettingsError::ProtectedMode(value) => {
                 writeln!(f, "{FatalHeading}{PROTECTED_MODE} is '{value}': set it to yes or no, or remove it")

@@ -68,9 +68,7 @@ pub fn main(args: &[String]) -> ExitCode {
 
 fn test_memory(megabytes: &str) -> ExitCode {
     let Ok(count) = megabytes.parse() else {
-        eprintln!(
-            "'{megabytes}' is no amount of memory in megabytes.\nExample: larder-server --test-memory 4096"
-        );
+        eprintln!("'{megabytes}' is not a number of megabytes.\nExample: larder-server --test-memory 4096");
         return ExitCode::FAILURE;
     };
     match memory_test::run(count) {

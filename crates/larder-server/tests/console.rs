@@ -246,7 +246,7 @@ fn commands_answer_at_once_or_are_refused() {
     }
     for line in ["BLPOP q 0", "XREAD BLOCK 0 STREAMS s $", "WAIT 1 0", "MEMORY ANATOMY"] {
         let error = login.line(line)["error"].as_str().unwrap_or_default().to_owned();
-        assert!(error.starts_with("ERR The command would wait"), "{line}: {error}");
+        assert!(error.starts_with("ERR The command would block"), "{line}: {error}");
     }
     assert_eq!(login.line("RPUSH q a"), json!(1));
     assert_eq!(login.line("BLPOP q 0"), json!(["q", "a"]));

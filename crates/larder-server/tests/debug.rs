@@ -128,7 +128,7 @@ fn what_does_damage_is_refused() {
     ] {
         let name = line.split(' ').nth(1).unwrap();
         let answer = client.ask(line).text();
-        assert!(answer.starts_with(&format!("ERR DEBUG {name} is not done here")), "{answer}");
+        assert!(answer.starts_with(&format!("ERR DEBUG {name} is not supported")), "{answer}");
     }
     assert_eq!(client.ask("PING").text(), "PONG");
 }

@@ -240,7 +240,7 @@ fn scripts_are_not_debugged_in_transactions() {
         client.ask("MULTI");
         client.ask("EVAL 'return 1' 0");
         let replies = client.ask("EXEC");
-        assert_eq!(replies.items()[0].text(), "ERR Scripts are not debugged in a transaction");
+        assert_eq!(replies.items()[0].text(), "ERR Scripts cannot be debugged in a transaction");
         assert_eq!(client.ask("PING").text(), "PONG");
     }
 }

@@ -104,9 +104,10 @@ fn others_are_not_alive() {
     let (_silent, port) = listener();
     let error = "larder-server --health: no reply in time".to_owned();
     assert_eq!(ask(&["-p", &port, "--timeout", "0.1"], &[]), Err(error));
-    for (reply, error) in
-        [("HTTP/1.1 400 Bad Request\r\n\r\n", "this is no server of the Redis protocol"), ("", "no reply: ")]
-    {
+    for (reply, error) in [
+        ("HTTP/1.1 400 Bad Request\r\n\r\n", "the server does not speak the Redis protocol"),
+        ("", "no reply: "),
+    ] {
         let (listener, port) = listener();
         let stranger = std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().unwrap();

@@ -78,5 +78,5 @@ fn modules_are_refused_rather_than_forgotten() {
         .output()
         .expect("it starts");
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && text.contains("no support for 'loadmodule' lines"), "{text}");
+    assert!(!output.status.success() && text.contains("remove the 'loadmodule' lines"), "{text}");
 }

@@ -50,7 +50,7 @@ fn decrypt_pkcs8(document: &[u8], password: &str) -> Result<PrivateKeyDer<'stati
     let method = method_of(document).map_err(|NotACertificate| KeyError::Damaged)?;
     let unknown = |name: String| KeyError::UnknownEncryption(name);
     let encrypted = EncryptedPrivateKeyInfo::try_from(document).map_err(|_| match method {
-        pkcs5::pbes2::PBES2_OID => unknown("PBES2 with a cipher or a hash that is not known".to_owned()),
+        pkcs5::pbes2::PBES2_OID => unknown("PBES2 with an unknown cipher or hash".to_owned()),
         other => unknown(format!("the identifier {other}")),
     })?;
     let key = encrypted.decrypt(password).map_err(|error| match error {

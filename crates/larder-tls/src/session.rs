@@ -231,7 +231,7 @@ impl<C: Records> Session<C> {
         let held = self.incoming.len();
         let Some(free) = wire.len().checked_sub(held).filter(|free| *free > 0) else {
             // rustls refuses messages that are longer.
-            return Err(io::Error::other("a TLS message that does not end"));
+            return Err(io::Error::other("a TLS message that is too long"));
         };
         wire[..held].copy_from_slice(&self.incoming);
         let mut end = held;

@@ -30,8 +30,8 @@ pub enum TrustError {
 impl fmt::Display for TrustError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TrustError::Authorities => f.write_str("there is no certificate of an authority in the file"),
-            TrustError::Certificate => f.write_str("there is no certificate in the file"),
+            TrustError::Authorities => f.write_str("the file contains no certificate of an authority"),
+            TrustError::Certificate => f.write_str("the file contains no certificate"),
             TrustError::Key(error) => error.fmt(f),
             TrustError::Rejected(error) => error.fmt(f),
         }

@@ -25,11 +25,11 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Malformed::Extension => "an extension with an impossible length",
-            Malformed::Length => "a length that is not that of the type and the counts",
-            Malformed::Name => "a name that is none",
+            Malformed::Length => "a length that does not match the type and the counts",
+            Malformed::Name => "an invalid name",
             Malformed::Signature => "a wrong signature",
-            Malformed::Text => "an address that is none",
-            Malformed::Type => "a light header with a type that has none",
+            Malformed::Text => "an invalid address",
+            Malformed::Type => "a light header with a type that does not have one",
             Malformed::Version => "another version of the protocol",
         })
     }

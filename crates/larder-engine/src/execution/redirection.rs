@@ -91,12 +91,12 @@ pub(crate) fn check(
 fn check_import(import: &Migration, found: Found, args: Args<'_>) -> CommandResult {
     let mut keys = keys::of(found, args).peekable();
     if keys.peek().is_some() && !import.state().is_under_way() {
-        return Err(CommandError::Fixed("ERR The migration is over"));
+        return Err(CommandError::Fixed("ERR The migration has ended"));
     }
     if keys.all(|key| import.slots.contains(key_slot(key))) {
         return Ok(());
     }
-    Err(CommandError::Fixed("ERR A key is in none of the slots that are imported"))
+    Err(CommandError::Fixed("ERR The slot of a key is not being imported"))
 }
 
 /// The slots that a script has had to do with, and the map by which each of them was judged first.

@@ -86,7 +86,7 @@ fn adopt_single_file(persist: &Persist, place: &Place, manifest: &mut Manifest) 
     }
     let failed = |error| LoadError::Adopt(place.stem.clone(), error);
     if target.exists() {
-        let text = format!("{} is there already, and no manifest says what it is", target.display());
+        let text = format!("{} already exists but is not in a manifest", target.display());
         return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, text)));
     }
     manifest.adopt(&place.stem);

@@ -82,7 +82,7 @@ impl Manifest {
         let mut text = String::new();
         let read = io::Read::read_to_string(&mut io::Read::take(file, BYTES_MAX + 1), &mut text);
         let read = read.and_then(|bytes| match bytes as u64 > BYTES_MAX {
-            true => Err(io::Error::other(format!("it has more than {BYTES_MAX} bytes"))),
+            true => Err(io::Error::other(format!("the file has more than {BYTES_MAX} bytes"))),
             false => Ok(()),
         });
         read.map_err(|error| ManifestError::Read(name(), error))?;

@@ -212,8 +212,8 @@ fn first_increment(persist: &Persist, place: &Place, manifest: &Manifest) -> io:
             persist.say(
                 LogLevel::Warning,
                 &format!(
-                    "The AOF incr file {} is in no manifest. It was not loaded. What is written is appended to it, \
-                     and the next start loads all of it",
+                    "The AOF incr file {} is not in the manifest and was not loaded. New writes are appended to it, \
+                     and the next start loads the whole file",
                     path.display()
                 ),
             );
@@ -221,7 +221,7 @@ fn first_increment(persist: &Persist, place: &Place, manifest: &Manifest) -> io:
         }
         persist.say(
             LogLevel::Warning,
-            &format!("The file {} is in no manifest, and is not used", path.display()),
+            &format!("The file {} is not in the manifest and is ignored", path.display()),
         );
     }
     let part = manifest.next_increment(place);

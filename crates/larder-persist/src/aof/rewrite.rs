@@ -162,7 +162,7 @@ fn replace_base(
     let mut state = file.state.lock();
     // The log may have been switched off, and on at another place.
     if state.place != *place {
-        return Err(io::Error::other("the append-only file is elsewhere by now").into());
+        return Err(io::Error::other("the append-only file has moved to another directory").into());
     }
     if begins {
         begun.name()?;

@@ -55,7 +55,7 @@ pub(super) fn cut_off(persist: &Persist, path: &Path, size: u64, torn: Torn) -> 
 fn open_unchanged(path: &Path, size: u64) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     let is_unchanged = file.metadata()?.len() == size;
-    if is_unchanged { Ok(file) } else { Err(io::Error::other("another process writes it")) }
+    if is_unchanged { Ok(file) } else { Err(io::Error::other("another process is writing to it")) }
 }
 
 /// Copies the end of a file, from `good` on, to a file next to it; returns the path of that.
@@ -82,7 +82,7 @@ fn keep(persist: &Persist, file: &File, path: &Path, good: u64) -> io::Result<Pa
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other("there are too many files of this name"))
+    Err(io::Error::other("too many files with this name exist"))
 }
 
 fn write(persist: &Persist, from: &mut dyn Read, to: &Path) -> io::Result<()> {

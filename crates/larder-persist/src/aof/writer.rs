@@ -34,7 +34,7 @@ impl Drop for Writer {
     /// Without its thread nobody would be told that the log is on the disk. (A server has ended by now.)
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.persist.lose_log("the thread that writes it has panicked".to_owned());
+            self.persist.lose_log("the thread that writes the append-only file panicked".to_owned());
         }
     }
 }

@@ -103,6 +103,6 @@ pub fn set(input: &mut Input<impl BufRead>, limits: &SetLimits) -> Result<Set> {
 
 impl From<Damaged> for Error {
     fn from(_: Damaged) -> Self {
-        Error::Damaged("a block that does not agree with itself")
+        Error::Damaged("an inconsistent block")
     }
 }

@@ -209,7 +209,7 @@ impl<R: Read> FileReader<R> {
                 opcode::AUX => Event::Aux(self.input.string()?, self.input.string()?),
                 opcode::FUNCTION_2 => Event::Function(self.input.string()?),
                 opcode::FUNCTION_PRE_GA => {
-                    return Err(Error::Damaged("functions of a release candidate of Redis 7"));
+                    return Err(Error::Damaged("functions in the format of a Redis 7 release candidate"));
                 }
                 opcode::MODULE_AUX => {
                     self.skip_module()?;
@@ -246,14 +246,14 @@ impl<R: Read> FileReader<R> {
         const NAME_BYTES: usize = 40;
         let (name, count) = (self.input.string()?, self.input.length()?);
         if name.len() != NAME_BYTES {
-            return Err(Error::Damaged("a name of a slot migration without 40 characters"));
+            return Err(Error::Damaged("a slot migration name that is not 40 characters long"));
         }
         let mut ranges = Vec::new();
         // Each range takes two bytes at least, and there are no more ranges than slots.
         for _ in 0..count {
             let (first, last) = (self.input.length()?, self.input.length()?);
             if first > last || last >= SLOTS || ranges.len() as u64 >= SLOTS {
-                return Err(Error::Damaged("slots that there are not"));
+                return Err(Error::Damaged("slot out of range"));
             }
             ranges.push((first as u16, last as u16));
         }

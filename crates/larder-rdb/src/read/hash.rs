@@ -16,7 +16,7 @@ use std::io::BufRead;
 
 /// Expiries do not matter while a hash is built: nothing is due before time began.
 const NO_TIME: u64 = 0;
-pub(super) const TWICE: Error = Error::Damaged("a field that is there twice");
+pub(super) const TWICE: Error = Error::Damaged("a duplicate field");
 /// The expiry of a field that has none.
 const NEVER: i64 = -1;
 

@@ -111,7 +111,7 @@ impl<R: BufRead> Input<R> {
     pub fn length(&mut self) -> Result<u64> {
         match self.length_or_encoding()? {
             Length::Bytes(len) => Ok(len),
-            Length::Encoded(_) => Err(Error::Damaged("an encoded string where a length is due")),
+            Length::Encoded(_) => Err(Error::Damaged("an encoded string in place of a length")),
         }
     }
 
@@ -229,14 +229,14 @@ impl<R: BufRead> Input<R> {
             len => len,
         };
         let text = self.bytes(u64::from(len))?;
-        fast_float2::parse(text.trim_ascii()).map_err(|_| Error::Damaged("a score that is no number"))
+        fast_float2::parse(text.trim_ascii()).map_err(|_| Error::Damaged("a score that is not a number"))
     }
 
     /// How long a compressed string is, as it is stored and as it was.
     fn lzf_lengths(&mut self) -> Result<(u64, usize)> {
         let (packed, plain_len) = (self.length()?, self.length()?);
         if plain_len / LZF_GROWTH_MAX as u64 > packed || plain_len > STRING_BYTES_MAX {
-            return Err(Error::Damaged("LZF that promises too much"));
+            return Err(Error::Damaged("an LZF string with an impossible length"));
         }
         Ok((packed, plain_len as usize))
     }
@@ -253,7 +253,7 @@ impl<R: BufRead> Input<R> {
             length::ENCODED => Length::Encoded(first),
             _ if first == length::U32 => Length::Bytes(u64::from(u32::from_be_bytes(self.array()?))),
             _ if first == length::U64 => Length::Bytes(u64::from_be_bytes(self.array()?)),
-            _ => return Err(Error::Damaged("unknown form of a length")),
+            _ => return Err(Error::Damaged("unknown encoding of a length")),
         })
     }
 }

@@ -54,7 +54,7 @@ pub fn quicklist_2(input: &mut Input<impl BufRead>, options: &ListOptions) -> Re
         let is_raw = match input.length()? {
             container::PLAIN => true,
             container::PACKED => false,
-            _ => return Err(Error::Damaged("unknown kind of a list's node")),
+            _ => return Err(Error::Damaged("unknown type of a list node")),
         };
         blocks.push(if keeps_lzf {
             compressed_node(&input.stored()?, is_raw)?
@@ -74,13 +74,13 @@ fn compressed_node(stored: &Stored, is_raw: bool) -> Result<Block> {
         Stored::Plain(bytes) => return node(bytes, is_raw),
     };
     let (packed, _) = Block::from_lzf(LzfImage { payload, plain_len, is_raw })
-        .map_err(|_| Error::Damaged("not a compressed node"))?;
+        .map_err(|_| Error::Damaged("not a compressed list node"))?;
     Ok(packed)
 }
 
 fn node(bytes: &[u8], is_raw: bool) -> Result<Block> {
     if is_raw && bytes.is_empty() {
-        return Err(Error::Damaged("a list's node without a byte"));
+        return Err(Error::Damaged("an empty list node"));
     }
     if is_raw { Ok(block([Element::Bytes(bytes)])) } else { Ok(listpack::to_block(bytes)?) }
 }

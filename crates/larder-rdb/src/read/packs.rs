@@ -89,11 +89,11 @@ impl<'b, P: Packed> Packs<&'b [u8], P> {
 /// How many entries a pack has, of which each is whole.
 fn entries_of<P: Packed>(pack: &[u8]) -> Result<usize> {
     if pack.len() > PACK_BYTES_MAX {
-        return Err(Error::Damaged("a pack that is too long"));
+        return Err(Error::Damaged("a listpack that is too long"));
     }
     let (mut at, mut count) = (0, 0);
     while at < pack.len() {
-        let (_, len) = P::first(&pack[at..]).ok_or(Error::Damaged("a pack that breaks off"))?;
+        let (_, len) = P::first(&pack[at..]).ok_or(Error::Damaged("a truncated listpack"))?;
         at += len;
         count += 1;
     }

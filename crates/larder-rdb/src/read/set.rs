@@ -15,7 +15,7 @@ use larder_packed::int;
 use std::io::BufRead;
 use std::ops::Range;
 
-pub(super) const TWICE: Error = Error::Damaged("a member that is there twice");
+pub(super) const TWICE: Error = Error::Damaged("a duplicate member");
 
 /// Members as strings.
 pub fn strings(input: &mut Input<impl BufRead>, limits: &SetLimits) -> Result<Set> {

@@ -15,8 +15,8 @@ use larder_packed::block::Element;
 use larder_packed::listpack;
 use std::io::BufRead;
 
-const NO_NUMBER: Error = Error::Damaged("a score that is no number");
-const TWICE: Error = Error::Damaged("a member that is there twice");
+const NO_NUMBER: Error = Error::Damaged("a score that is not a number");
+const TWICE: Error = Error::Damaged("a duplicate member");
 
 /// This many entries at most are gathered before the set is made.
 const BUILD_MAX: u64 = 1024;

@@ -23,7 +23,7 @@ pub fn read(input: &mut Input<impl BufRead>, kind: u8) -> Result<Stream> {
     let mut loader = Loader::default();
     for _ in 0..input.length()? {
         let base = <[u8; 16]>::try_from(input.string()?);
-        let base = base.map_err(|_| Error::Damaged("an id of a node that is not 16 bytes long"))?;
+        let base = base.map_err(|_| Error::Damaged("a stream node ID that is not 16 bytes long"))?;
         loader.add_node(StreamId::from_bytes(base), &input.string()?)?;
     }
     let (len, last_id) = (input.length()?, read_id(input)?);
@@ -37,7 +37,7 @@ pub fn read(input: &mut Input<impl BufRead>, kind: u8) -> Result<Stream> {
     for _ in 0..input.length()? {
         let group = read_group(input, kind, &stream)?;
         if !stream.add_group(group) {
-            return Err(Error::Damaged("a group that is there twice"));
+            return Err(Error::Damaged("a duplicate consumer group"));
         }
     }
     Ok(stream)
@@ -99,15 +99,14 @@ fn read_consumer(
     let name = input.string()?;
     let seen = time(input)?;
     let active = if kind == kind::STREAM_3 { time(input)? } else { seen };
-    let id =
-        group.create(&name, seen.unwrap_or(0)).ok_or(Error::Damaged("a consumer that is there twice"))?;
+    let id = group.create(&name, seen.unwrap_or(0)).ok_or(Error::Damaged("a duplicate consumer"))?;
     group.consumer_mut(id).active_ms = active;
     for _ in 0..input.length()? {
         let pending = raw_id(input)?;
         let at = list.binary_search_by_key(&pending, |entry| entry.id);
-        let at = at.map_err(|_| Error::Damaged("a consumer's entry that its group does not know"))?;
+        let at = at.map_err(|_| Error::Damaged("a consumer's pending entry that its group does not have"))?;
         if list[at].consumer.replace(id).is_some() {
-            return Err(Error::Damaged("a pending entry of two consumers"));
+            return Err(Error::Damaged("a pending entry that belongs to two consumers"));
         }
     }
     Ok(())
@@ -116,9 +115,9 @@ fn read_consumer(
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
         Error::Damaged(match error {
-            LoadError::Node => "not a node of a stream",
+            LoadError::Node => "not a stream node",
             LoadError::Order => "entries of a stream out of order",
-            LoadError::Length => "a stream of another length than its nodes",
+            LoadError::Length => "a stream whose length differs from that of its nodes",
         })
     }
 }

@@ -86,8 +86,8 @@ impl Bus {
         };
         let bus_port = settings::bus_port(config).ok_or_else(|| {
             refuse(
-                "Port number too high: that of the cluster bus is 10,000 higher. It must be 55535 or less, or \
-                 cluster-port must be set."
+                "Port number too high: the cluster bus uses the port plus 10000. Set port to 55535 or less, or \
+                 set cluster-port."
                     .to_owned(),
             )
         })?;

@@ -236,7 +236,7 @@ impl<'e> Export<'e> {
             }
             if !line.ends_with("is not empty on the target yet") || begun.elapsed() > ESTABLISH_PATIENCE {
                 let text = line.trim_start_matches('-');
-                return Err(Ended::failed(format!("Target node refuses: {text}")));
+                return Err(Ended::failed(format!("Target node refused the migration: {text}")));
             }
             std::thread::sleep(Duration::from_millis(20));
             self.check()?;
@@ -368,7 +368,7 @@ impl<'e> Export<'e> {
     fn check_pause(&self, pause: &Pause<'_>) -> Result<(), Ended> {
         let limit = self.shared.config.number("cluster-manual-failover-timeout").max(1) as u64;
         if pause.since.elapsed() > Duration::from_millis(limit) {
-            return Err(Ended::failed("Timed out waiting for the target to take the slots over"));
+            return Err(Ended::failed("Timed out waiting for the target to take over the slots"));
         }
         self.check()
     }
@@ -428,7 +428,7 @@ impl<'e> Export<'e> {
         let hard_bytes_min = config.number("repl-backlog-size") as u64;
         if limit.is_exceeded(changes, hard_bytes_min, &mut self.soft_since_ms, wall_ms()) {
             return Err(Ended::failed(
-                "Target does not keep up: more waits for it than output limits of replicas allow",
+                "Target is too slow: the pending changes exceed the output buffer limit of replicas",
             ));
         }
         Ok(())
@@ -509,7 +509,7 @@ impl<'e> Export<'e> {
                 Err(_) => return Err(Ended::failed(TARGET_LOST)),
             }
             if self.input.len() > LINE_BYTES_MAX {
-                return Err(Ended::failed("Target node says too much"));
+                return Err(Ended::failed("Target node sent a line that is too long"));
             }
         }
     }
@@ -529,12 +529,12 @@ impl<'e> Export<'e> {
                         self.wants_pause |= is(2, "request-pause");
                         self.wants_failover |= is(2, "request-failover");
                     } else if !args.is_empty() {
-                        return Err(Ended::failed("Unexpected reply of the target node"));
+                        return Err(Ended::failed("Unexpected reply from the target node"));
                     }
                     consumed
                 }
                 Ok(Parsed::Incomplete) => break,
-                Err(_) => return Err(Ended::failed("Unexpected reply of the target node")),
+                Err(_) => return Err(Ended::failed("Unexpected reply from the target node")),
             };
             self.input.drain(..consumed);
         }

@@ -79,7 +79,7 @@ impl Bus {
         let is_source = |slot| owner(slot) == Some(job.source);
         let may = !self.cluster.me().is_replica() && job.slots.iter().all(is_source);
         if !may {
-            job.fail("The slots are not the source's any more");
+            job.fail("The source no longer owns the slots");
         }
         if job.state() != MigrationState::FailoverGranted {
             return;

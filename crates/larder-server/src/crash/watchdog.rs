@@ -45,7 +45,7 @@ fn period_ms(shared: &Shared) -> u64 {
 fn show(shared: &Shared, post: &Post) {
     let thread = post.thread.load(Relaxed);
     let stack = fault::ask_for_stack(thread).map_or_else(
-        || "it does not answer: it is in the kernel\n".to_owned(),
+        || "no stack trace: the thread is blocked in the kernel\n".to_owned(),
         |addresses| report::stack(&addresses),
     );
     let log = &shared.log;

@@ -87,7 +87,7 @@ impl Syncs {
             match self.send(wanted, group, may_wait) {
                 Ok(()) => {}
                 Err(error) => {
-                    self.persist.engine().log_warning(&format!("Synchronizing replicas failed: {error}"));
+                    self.persist.engine().log_warning(&format!("Failed to synchronize replicas: {error}"));
                     replicas.iter().for_each(|replica| self.persist.engine().drop_replica(replica));
                 }
             }
@@ -178,7 +178,7 @@ impl Syncs {
             };
             match Sink::new(engine, &mut joiner) {
                 Ok(sink) => sinks.add(sink, joiner, head.as_bytes()),
-                Err(error) => engine.log_warning(&format!("A replica is lost: {error}")),
+                Err(error) => engine.log_warning(&format!("Lost the connection to a replica: {error}")),
             }
         }
         let sinks = if wanted.is_marked {
@@ -236,7 +236,10 @@ impl Syncs {
             let replica = &joiner.replica;
             match (sink.failure, replica.info.is_rdb_only) {
                 (Some(reason), _) => {
-                    engine.log_warning(&format!("Replica {} is lost: {reason}", replica.peer_ip));
+                    engine.log_warning(&format!(
+                        "Lost replica {} during synchronization: {reason}",
+                        replica.peer_ip
+                    ));
                     engine.drop_replica(replica);
                 }
                 (None, true) => engine.drop_replica(replica),
@@ -291,7 +294,10 @@ impl Write for Sinks {
             sink.send(joiner, wire, self.timeout);
         }
         if self.all.iter().all(|(sink, _)| sink.failure.is_some()) {
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "no replica takes the snapshot any more"));
+            return Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "all replicas of this snapshot disconnected",
+            ));
         }
         Ok(bytes.len())
     }
@@ -329,7 +335,7 @@ impl Sink {
         let mut progress = Instant::now();
         while !bytes.is_empty() {
             if joiner.replica.phase() == Phase::Gone {
-                return Err(io::Error::new(io::ErrorKind::NotConnected, "its connection is closed"));
+                return Err(io::Error::new(io::ErrorKind::NotConnected, "the connection is closed"));
             }
             match joiner.stream.write(bytes) {
                 Ok(sent) => {
@@ -342,7 +348,7 @@ impl Sink {
                     if progress.elapsed() > timeout {
                         return Err(io::Error::new(
                             io::ErrorKind::TimedOut,
-                            "it takes no more of the snapshot",
+                            "the replica stopped reading the snapshot",
                         ));
                     }
                     self.poll.poll(&mut self.events, Some(SIGN_OF_LIFE))?;

@@ -30,13 +30,13 @@ impl Site for Metrics {
             return plain(StatusCode::FORBIDDEN, reason);
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are answered here.\n");
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are supported.\n");
         }
         panic_if_armed();
         match request.uri().path() {
             "/metrics" => respond(StatusCode::OK, TEXT_FORMAT, self.page()),
             "/healthz" => self.health(),
-            _ => plain(StatusCode::NOT_FOUND, "There is nothing here but /metrics and /healthz.\n"),
+            _ => plain(StatusCode::NOT_FOUND, "This port serves only /metrics and /healthz.\n"),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal(pub &'static str);
 
-const OTHER_SITE: Refusal = Refusal("Requests of pages of other sites are refused.\n");
+const OTHER_SITE: Refusal = Refusal("Requests from pages of other sites are refused.\n");
 
 /// The names by which the server may be asked.
 pub struct Hosts(Vec<String>);
@@ -63,13 +63,15 @@ impl Hosts {
     pub fn check_host(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut hosts = headers.get_all(HOST).iter();
         let (host, None) = (hosts.next(), hosts.next()) else {
-            return Err(Refusal("There must be one Host header.\n"));
+            return Err(Refusal("A request must have exactly one Host header.\n"));
         };
         // HTTP/1.0 need not say it, and no browser speaks that.
         let Some(host) = host else { return Ok(()) };
         match host.to_str() {
             Ok(host) if self.knows(host) => Ok(()),
-            _ => Err(Refusal("This name is not one of the server's: see metrics-hosts and console-hosts.\n")),
+            _ => Err(Refusal(
+                "This host name is not allowed: see the options metrics-hosts and console-hosts.\n",
+            )),
         }
     }
 

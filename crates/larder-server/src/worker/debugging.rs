@@ -152,7 +152,7 @@ impl EventLoop {
 
 /// A session from its beginning to its end.
 fn debug(persist: &Persist, twin: Twin, mut client: Dialogue<Stream>, may_wait: &MayWait) {
-    persist.say(LogLevel::Notice, "A script is debugged on a copy of the data");
+    persist.say(LogLevel::Notice, "Started debugging a script on a snapshot of the data");
     let snapshot = loop {
         let _reading = persist.read_alone();
         match twin.snapshot(may_wait) {

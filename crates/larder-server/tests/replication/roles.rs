@@ -379,7 +379,7 @@ fn the_link_is_a_client_of_the_replica() {
     assert_eq!(id(&line), id(&client.ask("CLIENT LIST TYPE primary").text()));
     assert_eq!(client.ask("CLIENT KILL USER default SKIPME yes").int(), 0);
     assert_eq!(client.ask("CLIENT KILL TYPE master").int(), 1);
-    replica.wait_for_log("a client has closed it");
+    replica.wait_for_log("a client killed the connection");
     wait_for_link(&mut client);
     assert_ne!(line, client.ask("CLIENT LIST TYPE master").text());
     assert_eq!(info(&mut primary.client(), "stats", "sync_partial_ok"), "1");
@@ -395,7 +395,7 @@ fn the_link_is_a_client_of_the_replica() {
     let said_by = |text: &str, role: &str| {
         log.lines().filter(|line| line.contains(text)).all(|line| line.contains(&format!(":{role} ")))
     };
-    assert!(said_by("a client has closed it", "S") && said_by("PRIMARY MODE enabled", "M"), "{log}");
+    assert!(said_by("a client killed the connection", "S") && said_by("PRIMARY MODE enabled", "M"), "{log}");
 }
 
 /// `propagation-error-behavior` on a replica: a command of the primary that fails ends it, or is counted.

@@ -292,8 +292,8 @@ fn files_that_are_refused() {
         ("tls-key-file", "/nope".to_owned(), "Failed to load private key: /nope: error:80000002"),
         ("tls-key-file", other.key.clone(), "Failed to load private key: "),
         ("tls-key-file", path("text"), "text: error:0480006C:PEM routines::no start line"),
-        ("tls-key-file", path("locked.key"), "the key is encrypted, and no password is set for it"),
-        ("tls-key-file", path("old.key"), "the key is encrypted, and no password is set for it"),
+        ("tls-key-file", path("locked.key"), "the key is encrypted, but no password is configured"),
+        ("tls-key-file", path("old.key"), "the key is encrypted, but no password is configured"),
         ("tls-ca-cert-file", path("text"), "Failed to configure CA certificate(s) file/directory: "),
         ("tls-ca-cert-file", String::new(), "Either tls-ca-cert-file or tls-ca-cert-dir must be specified"),
         (

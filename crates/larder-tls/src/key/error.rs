@@ -21,7 +21,7 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KeyError::Damaged => f.write_str("error:04800064:PEM routines::bad base64 decode"),
-            KeyError::NoPassword => f.write_str("the key is encrypted, and no password is set for it"),
+            KeyError::NoPassword => f.write_str("the key is encrypted, but no password is configured"),
             KeyError::None => f.write_str("error:0480006C:PEM routines::no start line"),
             KeyError::UnknownEncryption(name) => write!(
                 f,

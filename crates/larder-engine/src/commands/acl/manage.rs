@@ -80,7 +80,7 @@ pub(super) fn genpass(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let digits = bits.div_ceil(4);
     let mut random = vec![0; digits.div_ceil(2)];
     getrandom::fill(&mut random)
-        .map_err(|_| CommandError::Fixed("ERR The system has no random numbers to offer"))?;
+        .map_err(|_| CommandError::Fixed("ERR The system provides no random numbers"))?;
     let text = hex::digits(&random);
     context.reply.bulk(&text.as_bytes()[..digits]);
     Ok(())

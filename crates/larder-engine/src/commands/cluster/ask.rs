@@ -52,7 +52,7 @@ fn ask_and_wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     send(context, args, Origin::Client, Asker::Thread(sender));
     let reply = receiver
         .recv_timeout(PATIENCE)
-        .map_err(|_| CommandError::Fixed("ERR The cluster bus does not answer"))?;
+        .map_err(|_| CommandError::Fixed("ERR No reply from the cluster bus"))?;
     if let Some(line) = reply.strip_prefix(b"-") {
         return Err(CommandError::Text(line.trim_ascii_end().to_vec()));
     }

@@ -187,7 +187,7 @@ fn establish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(PRIMARIES_ONLY);
     }
     if context.session.import.is_some() {
-        return Err(CommandError::Fixed("ERR This connection has a migration already"));
+        return Err(CommandError::Fixed("ERR This connection already has a migration"));
     }
     let wanted = Wanted::parse(Some(&map), args)?;
     let owns = |slot| map.owner(slot).is_some_and(|owner| owner.id == wanted.source);

@@ -140,7 +140,7 @@ fn load_log(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
 }
 
 fn jmap(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    Err(CommandError::Fixed("ERR JMAP is a subcommand of other servers; this one has no such dump"))
+    Err(CommandError::Fixed("ERR DEBUG JMAP is not supported"))
 }
 
 fn sleep(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -243,9 +243,7 @@ fn popularity(reply: &mut Reply<'_>) {
 /// allocator's own switches are among it: what is no text is read as an address, and threads rely on their arenas.
 pub(super) fn refused(_context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let name = String::from_utf8_lossy(args.at(1)).to_ascii_uppercase();
-    Err(CommandError::text(format!(
-        "ERR DEBUG {name} is not done here: it would end the server or damage it"
-    )))
+    Err(CommandError::text(format!("ERR DEBUG {name} is not supported: it would end or damage the server")))
 }
 
 /// What steers a mechanism that is not there: a reply is one buffer, tables are not resized as a whole,

@@ -37,7 +37,7 @@ pub(super) fn fcall_ro(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
 fn run_text(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> CommandResult {
     match (context.session.debugs(), context.in_exec) {
         (false, _) => run_now(context, args, read_only),
-        (true, true) => Err(CommandError::Fixed("ERR Scripts are not debugged in a transaction")),
+        (true, true) => Err(CommandError::Fixed("ERR Scripts cannot be debugged in a transaction")),
         (true, false) => scripting::debug_session(context, args, |context| run_now(context, args, read_only)),
     }
 }

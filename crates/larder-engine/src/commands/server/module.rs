@@ -32,7 +32,7 @@ pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn unload(_context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Err(CommandError::Fixed(match args.at(2) {
-        b"lua" => "ERR Error unloading module: the engine of Lua scripts is built in",
+        b"lua" => "ERR Error unloading module: the Lua engine is built in",
         _ => "ERR Error unloading module: no such module with that name",
     }))
 }

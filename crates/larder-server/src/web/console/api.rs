@@ -97,7 +97,7 @@ fn json(status: StatusCode, text: String) -> Page {
 
 fn file(request: &Request<Incoming>) -> Page {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are answered here.\n");
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are supported.\n");
     }
     let Some((file, packed)) = page::find(request.uri().path()) else {
         return plain(StatusCode::NOT_FOUND, "There is no such page.\n");

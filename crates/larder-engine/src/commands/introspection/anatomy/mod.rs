@@ -53,7 +53,9 @@ pub(super) fn anatomy(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
             deliver(&engine.mailboxes, &waiter, reply, Ends::NO_EFFECT);
         }
     })
-    .map_err(|error| CommandError::text(format!("ERR MEMORY ANATOMY has no thread: {error}")))?;
+    .map_err(|error| {
+        CommandError::text(format!("ERR Failed to start a thread for MEMORY ANATOMY: {error}"))
+    })?;
     blocking::wait(context, &[], BlockedOp::Anatomy, 0);
     let waiter = context.session.waiter.clone().expect("it waits");
     let _: Result<(), mpsc::SendError<_>> = found.send(waiter);
