@@ -60,7 +60,7 @@ class DirectoryTest(unittest.TestCase):
         with self.assertRaisesRegex(larder.StorageError, r"dump\.rdb cannot be loaded: at byte \d+"):
             self.open()
         (self.directory / "dump.rdb").unlink()
-        with self.assertRaisesRegex(larder.OptionError, "takes a directory"):
+        with self.assertRaisesRegex(larder.OptionError, "requires a directory"):
             larder.Store(options={"appendonly": True})
         store = self.open(save_on_close=True)
         store.set("k", "v")

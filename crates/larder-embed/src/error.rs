@@ -88,14 +88,14 @@ impl fmt::Display for Error {
             Error::Load { file, at: None, reason } => {
                 write!(f, "{} cannot be loaded: {reason}", file.display())
             }
-            Error::NotKept(reason) => write!(f, "the write was executed, but is not on the disk: {reason}"),
+            Error::NotKept(reason) => write!(f, "the write was executed but is not on disk: {reason}"),
             Error::Option { name, reason } => write!(f, "option '{name}': {reason}"),
-            Error::Protocol => f.write_str("what came is no reply of the protocol"),
-            Error::Form => f.write_str("the reply has another form than this call returns"),
-            Error::Thread(error) => write!(f, "no thread can be started: {error}"),
-            Error::Timeout(what) => write!(f, "not in time: {what}"),
+            Error::Protocol => f.write_str("invalid protocol reply"),
+            Error::Form => f.write_str("the reply has a type that this call does not return"),
+            Error::Thread(error) => write!(f, "failed to start a thread: {error}"),
+            Error::Timeout(what) => write!(f, "timed out: {what}"),
             Error::Url(error) => error.fmt(f),
-            Error::Write(reason) => write!(f, "the files of the store cannot be written: {reason}"),
+            Error::Write(reason) => write!(f, "cannot write the files of the store: {reason}"),
         }
     }
 }

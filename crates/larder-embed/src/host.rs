@@ -38,7 +38,7 @@ impl ConfigHost for EmbeddedHost {
         match (name, self.persist()) {
             ("appendonly", Some(persist)) => persist.keep_log(value == "yes"),
             (name, Some(_)) if is_known(name) => Ok(()),
-            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "it has no meaning in a library").into()),
+            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "it is not supported in a library").into()),
         }
     }
 }

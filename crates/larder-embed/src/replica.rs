@@ -125,7 +125,7 @@ impl Replica {
         let reason = replica.around.facts.lock().last_error.clone();
         Err(Error::Connection(std::io::Error::new(
             std::io::ErrorKind::TimedOut,
-            reason.unwrap_or_else(|| "the snapshot has not come in time".to_owned()),
+            reason.unwrap_or_else(|| "the snapshot did not arrive in time".to_owned()),
         )))
     }
 
@@ -196,7 +196,7 @@ impl Replica {
             let (own, end) = engine.history();
             own == *history && end >= *offset
         });
-        if has_come { Ok(()) } else { Err(Error::Timeout("the write has not come back to this replica")) }
+        if has_come { Ok(()) } else { Err(Error::Timeout("the write did not arrive at this replica")) }
     }
 
     /// How the replica is doing.
@@ -261,7 +261,7 @@ fn engine(address: &Address, options: &ReplicaOptions) -> Result<Arc<Engine>> {
     });
     let turn = engine
         .try_take_turn(NoShards::outside_commands())
-        .map_err(|_| Error::Timeout("no script runs yet"))?;
+        .map_err(|_| Error::Timeout("no script is running yet"))?;
     engine.follow_configured(&turn);
     drop(turn);
     Ok(engine)

@@ -111,7 +111,7 @@ pub fn of_value(value: &Value, form: Form) -> Built<'static> {
 /// its own kind of server has, stays as it is: the target decides. The error says that the payload is damaged.
 pub fn of_payload(payload: &[u8], form: Form) -> Result<Built<'static>, String> {
     if !dump::verify(payload, Checks { sum: true, version: false }) {
-        return Err("its payload has come damaged".to_owned());
+        return Err("its payload arrived damaged".to_owned());
     }
     let as_it_is = |elements, memory| Built::Payload(payload.to_vec(), elements, memory);
     let Ok(Some(loaded)) = dump::restore(payload, &Options { blocks: true, ..Options::default() }) else {

@@ -185,10 +185,10 @@ impl Unfinished {
             return refuse("adjacent", "is for rows and for --resp");
         }
         if self.state.is_some() && matches!(input, Input::Aof | Input::Server) {
-            return refuse("state", "is not for --aof and --from, which cannot be gone on with");
+            return refuse("state", "does not work with --aof and --from, which cannot be resumed");
         }
         if self.db.is_some() && input == Input::Aof {
-            return refuse("db", "is not for --aof, whose commands name their databases");
+            return refuse("db", "does not work with --aof, whose commands name their databases");
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Unfinished {
     fn finish(mut self) -> Result<Options> {
         let (input, path) = self.input.clone().ok_or_else(|| {
             let all = "--csv, --tsv, --ndjson, --parquet, --resp, --rdb, --aof or --from";
-            Error::Usage(format!("no input: say one of {all}"))
+            Error::Usage(format!("no input: add one of {all}"))
         })?;
         self.check(input)?;
         if input == Input::Parquet && path.as_os_str() == "-" {
@@ -290,7 +290,7 @@ impl Unfinished {
         let identity = match (&self.certificate, &self.certificate_key) {
             (Some(certificate), Some(key)) => Some((certificate.as_path(), key.as_path())),
             (None, None) => None,
-            _ => return Err(usage("--cert and --cert-key belong together")),
+            _ => return Err(usage("--cert and --cert-key must be given together")),
         };
         let password = std::env::var("LARDER_LOAD_CERT_KEY_PASSWORD").unwrap_or_default();
         Security::of(authorities, identity, &password)
@@ -319,7 +319,7 @@ fn delimiter(text: &str) -> Result<u8> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
         [byte] if matches!(byte, b' '..=b'~' | b'\t') && *byte != b'"' => Ok(*byte),
-        _ => Err(Error::Usage("--delimiter takes one ASCII character that is no quote, or \\t".to_owned())),
+        _ => Err(Error::Usage("--delimiter takes one ASCII character other than a quote, or \\t".to_owned())),
     }
 }
 
@@ -442,8 +442,8 @@ mod tests {
             assert_eq!(shown(&format!("--mapping FILE {option}")), expected, "{option}");
         }
         for (option, reason) in [
-            ("--hash", "a type is given by --hash and by the mapping"),
-            ("--list {m}", "a type is given by --list and by the mapping"),
+            ("--hash", "both --hash and the mapping set a type"),
+            ("--list {m}", "both --list and the mapping set a type"),
             ("--id i", "the type 'zset' takes no id"),
             ("--fields a", "the type 'zset' takes no fields"),
             ("--mapping FILE", "more than one mapping is given"),

@@ -99,7 +99,7 @@ impl Connection {
 /// What is said of a connection that fails.
 fn broken(address: &str, error: &io::Error) -> Error {
     let what = match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the server has closed the connection".to_owned(),
+        io::ErrorKind::UnexpectedEof => "the server closed the connection".to_owned(),
         io::ErrorKind::WouldBlock => "no reply for five minutes".to_owned(),
         _ => error.to_string(),
     };

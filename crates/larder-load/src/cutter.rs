@@ -67,7 +67,7 @@ impl<'a> Cutter<'a> {
             return Ok(());
         }
         let sent = self.sender.send(Batch { number, content, past });
-        sent.map_err(|_| Error::Target("all connections have failed".to_owned()))
+        sent.map_err(|_| Error::Target("all connections failed".to_owned()))
     }
 }
 

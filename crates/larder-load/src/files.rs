@@ -71,7 +71,7 @@ pub fn check_outputs(options: &Options, inputs: &VecDeque<PathBuf>) -> Result<()
         // What is not there yet is none of them.
         let Some(output) = path.as_ref().and_then(|path| path.canonicalize().ok()) else { continue };
         if inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| input == output)) {
-            return Err(Error::Usage(format!("{option} {}: this file is read", output.display())));
+            return Err(Error::Usage(format!("{option} {}: this file is an input", output.display())));
         }
     }
     Ok(())
@@ -106,21 +106,21 @@ fn listed(manifest: &Path) -> Result<Vec<PathBuf>> {
     let bytes = read.map_err(|error| Error::file(manifest.display(), &error))?;
     if bytes as u64 > MANIFEST_BYTES_MAX {
         let name = manifest.display();
-        return Err(Error::File(format!("{name}: more than {MANIFEST_BYTES_MAX} bytes are no manifest")));
+        return Err(Error::File(format!("{name}: more than {MANIFEST_BYTES_MAX} bytes: not a manifest")));
     }
     let folder = manifest.parent().unwrap_or(Path::new("."));
     let (mut base, mut increments) = (None, Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
         let odd = |what: &str| Error::File(format!("{}: line {}: {what}", manifest.display(), number + 1));
         if line.len() >= MANIFEST_LINE_BYTES_MAX {
-            return Err(odd("longer than servers read"));
+            return Err(odd("longer than a line of a manifest can be"));
         }
         let words = split_args(line.as_bytes()).ok_or_else(|| odd("a quote that is not closed"))?;
         let word = |name: &[u8]| {
             words.chunks(2).rfind(|pair| pair[0].eq_ignore_ascii_case(name)).and_then(|pair| pair.get(1))
         };
         let (Some(name), Some(kind)) = (word(b"file"), word(b"type")) else {
-            return Err(odd("no line of a manifest"));
+            return Err(odd("not a line of a manifest"));
         };
         let name = String::from_utf8(name.clone()).map_err(|_| odd("a name that is not UTF-8"))?;
         if name.is_empty() || name.contains('/') {
@@ -137,7 +137,7 @@ fn listed(manifest: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if base.is_none() && increments.is_empty() {
-        return Err(Error::File(format!("{}: names no file", manifest.display())));
+        return Err(Error::File(format!("{}: lists no file", manifest.display())));
     }
     Ok(base.into_iter().chain(increments).collect())
 }
@@ -183,7 +183,7 @@ pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Sur
         };
         let mut rest = (source, (0, Vec::new()));
         if is_rdb && number > 0 {
-            let what = "begins as an RDB file, which only the first of its files may";
+            let what = "begins like an RDB file, which only the first file of a manifest can do";
             return Err(Error::File(format!("{name}: offset 0: {what}")));
         }
         if is_rdb {
@@ -244,15 +244,18 @@ mod tests {
         assert_eq!(names(text).unwrap(), ["b", "x y", "z"]);
         assert_eq!(names("FILE a Seq 1 TYPE incr\n").unwrap(), ["a"]);
         for (text, reason) in [
-            ("", "names no file"),
-            ("file a seq 1 type h\n", "names no file"),
+            ("", "lists no file"),
+            ("file a seq 1 type h\n", "lists no file"),
             ("file a/b seq 1 type i\n", "line 1: a name with a path"),
             ("file a seq 1 type b\nfile b seq 2 type b\n", "line 2: a second base"),
             ("file a seq 1 type x\n", "line 1: an unknown type"),
-            ("file a seq\n", "line 1: no line of a manifest"),
+            ("file a seq\n", "line 1: not a line of a manifest"),
             ("file \"a\n", "line 1: a quote that is not closed"),
-            (&format!("file a seq 1 type i x {}\n", "y".repeat(1024)), "line 1: longer than servers read"),
-            (&"#\n".repeat(1 << 20), "are no manifest"),
+            (
+                &format!("file a seq 1 type i x {}\n", "y".repeat(1024)),
+                "line 1: longer than a line of a manifest can be",
+            ),
+            (&"#\n".repeat(1 << 20), "not a manifest"),
         ] {
             assert!(names(text).unwrap_err().ends_with(reason), "{text}");
         }

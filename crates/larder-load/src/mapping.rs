@@ -96,7 +96,7 @@ impl Draft {
     /// The draft of the options with what only a file has. A type comes with its value, so only one of both has it.
     pub fn over(self, file: Draft) -> Result<Draft> {
         if let (Some(kind), Some(_)) = (&self.kind, &file.kind) {
-            return Err(Error::Usage(format!("a type is given by --{kind} and by the mapping")));
+            return Err(Error::Usage(format!("both --{kind} and the mapping set a type")));
         }
         Ok(Draft {
             key: self.key.or(file.key),
@@ -114,9 +114,9 @@ impl Draft {
     pub fn finish(self) -> Result<Mapping> {
         let usage = |text: &str| Error::Usage(text.to_owned());
         let template = |text: &str| Template::parse(text).map_err(Error::Usage);
-        let key = template(self.key.as_deref().ok_or_else(|| usage("no key: say --key 'user:{id}'"))?)?;
+        let key = template(self.key.as_deref().ok_or_else(|| usage("no key: add --key 'user:{id}'"))?)?;
         let name =
-            self.kind.as_deref().ok_or_else(|| usage("no type: say --hash, --string '{column}', .."))?;
+            self.kind.as_deref().ok_or_else(|| usage("no type: add --hash, --string '{column}', .."))?;
         let value = || template(self.value.as_deref().ok_or_else(|| usage("this type needs a value"))?);
         let (mut takes_value, mut takes_fields, mut takes_score, mut takes_id) = (true, false, false, false);
         let kind = match name {
@@ -214,7 +214,7 @@ impl Mapping {
                 (None | Some(b""), _) => None,
                 (Some(text), time) => {
                     let at = time.map_or_else(|| seconds(text), milliseconds);
-                    Some(at.ok_or_else(|| format!("'{}' is no time", lossy(text)))?)
+                    Some(at.ok_or_else(|| format!("'{}' is not a time", lossy(text)))?)
                 }
             },
         };
@@ -227,7 +227,7 @@ impl Mapping {
                 part_with(element, |to| value.fill(row, to).map_err(lacks))?;
                 let text = row.get(score).ok_or_else(|| lacks(score))?;
                 let score = row.micros(score).map(|time| time as f64 / 1e6).or_else(|| score_of(text));
-                let score = score.ok_or_else(|| format!("'{}' is no score", lossy(text)))?;
+                let score = score.ok_or_else(|| format!("'{}' is not a score", lossy(text)))?;
                 part(element, &score.to_le_bytes());
             }
             Kind::Hash(fields) => {
@@ -242,7 +242,7 @@ impl Mapping {
                         let text = row.get(column).ok_or_else(|| lacks(column))?;
                         let time = row.micros(column);
                         let id = time.map_or_else(|| stream_id(text), |time| Some((milliseconds(time)?, 0)));
-                        id.ok_or_else(|| format!("'{}' is no ID of an entry", lossy(text)))?
+                        id.ok_or_else(|| format!("'{}' is not an entry ID", lossy(text)))?
                     }
                 };
                 part(element, &[ms.to_le_bytes(), seq.to_le_bytes()].concat());

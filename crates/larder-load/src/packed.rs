@@ -79,7 +79,7 @@ impl<R: Read> Read for Zstd<R> {
                 return Ok(written);
             }
             if at_end {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the compressed file breaks off"));
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the compressed file is truncated"));
             }
         }
     }

@@ -137,9 +137,9 @@ impl LeftOut {
     fn note(&self, shared: &Shared<'_>) {
         let mut notes = lock(&shared.notes);
         if self.functions > 0 {
-            notes.push(format!("{} libraries of functions were not loaded", self.functions));
+            notes.push(format!("{} function libraries were not loaded", self.functions));
         }
         let databases = self.databases.iter();
-        notes.extend(databases.map(|(db, keys)| format!("{keys} keys of the database {db} were not loaded")));
+        notes.extend(databases.map(|(db, keys)| format!("{keys} keys of database {db} were not loaded")));
     }
 }

@@ -282,7 +282,7 @@ impl<'de> Visitor<'de> for ObjectVisitor {
         while let Some(name) = map.next_key::<Cow<'_, str>>()? {
             let raw: &RawValue = map.next_value()?;
             if pairs.iter().any(|(other, _)| *other == name) {
-                return Err(A::Error::custom(format!("'{name}' is there twice")));
+                return Err(A::Error::custom(format!("duplicate field '{name}'")));
             }
             let value = match raw.get() {
                 "null" => continue,

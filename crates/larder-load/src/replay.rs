@@ -150,7 +150,7 @@ impl<'a> Replayed<'a> {
 
     fn expire(&mut self, at: &[u8], now_ms: u64) -> Result<(), String> {
         if let Held::Nothing = self.held {
-            return Err("no command before it makes the key".to_owned());
+            return Err("no earlier command creates the key".to_owned());
         }
         let at = at.first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes));
         match u64::try_from(at) {
@@ -167,7 +167,7 @@ pub fn add_entry<'a>(stream: &mut Stream, args: &mut impl Iterator<Item = &'a [u
     let word = |at: usize| id.get(at..at + 8).and_then(|w| w.try_into().ok()).map_or(0, u64::from_le_bytes);
     let id = StreamId { ms: word(0), seq: word(8) };
     if !stream.is_empty() && id <= stream.last_id() {
-        return Err(format!("the entry {}-{} does not come after the one before", id.ms, id.seq));
+        return Err(format!("the entry {}-{} is not greater than the previous one", id.ms, id.seq));
     }
     let mut fields: Vec<(&[u8], &[u8])> = Vec::new();
     while let (Some(name), Some(value)) = (args.next(), args.next()) {

@@ -218,7 +218,7 @@ impl Maker<'_> {
                 let payload_bytes = payload.len() as u64;
                 if payload.len() > VALUE_BYTES_MAX {
                     return Err(format!(
-                        "a payload of {payload_bytes} bytes, above the 512 MB that servers take"
+                        "a payload of {payload_bytes} bytes exceeds the 512 MB that servers accept"
                     ));
                 }
                 let sizes = Sizes { elements, payload_bytes, memory };

@@ -135,7 +135,7 @@ impl Walk<'_, '_> {
     }
 
     fn odd(&self, command: &str) -> Error {
-        Error::Target(format!("{}: the reply to {command} is none", self.source.address()))
+        Error::Target(format!("{}: invalid reply to {command}", self.source.address()))
     }
 }
 
@@ -162,11 +162,13 @@ pub fn parse(url: &str) -> std::result::Result<Named, String> {
     let (is_secure, rest) = match url.split_once("://") {
         Some(("redis" | "valkey", rest)) => (false, rest),
         Some(("rediss" | "valkeys", rest)) => (true, rest),
-        _ => return Err(format!("'{url}' is no redis://[user:password@]host[:port][/db]")),
+        _ => return Err(format!("'{url}' is not of the form redis://[user:password@]host[:port][/db]")),
     };
     let (place, db) = match rest.split_once('/') {
         Some((place, "")) => (place, None),
-        Some((place, db)) => (place, Some(db.parse().map_err(|_| format!("'{db}' is no database"))?)),
+        Some((place, db)) => {
+            (place, Some(db.parse().map_err(|_| format!("'{db}' is not a database number"))?))
+        }
         None => (rest, None),
     };
     let (who, place) = place.rsplit_once('@').map_or((None, place), |(who, place)| (Some(who), place));
@@ -175,11 +177,11 @@ pub fn parse(url: &str) -> std::result::Result<Named, String> {
         None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
     };
     let port = match port {
-        Some(port) => port.parse().map_err(|_| format!("'{port}' is no port"))?,
+        Some(port) => port.parse().map_err(|_| format!("'{port}' is not a port"))?,
         None => 6379,
     };
     if host.is_empty() {
-        return Err(format!("'{url}' names no host"));
+        return Err(format!("'{url}' does not name a host"));
     }
     let (user, password) = match who.map(|who| who.split_once(':').ok_or("a user without a password")) {
         Some(parts) => {

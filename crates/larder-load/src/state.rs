@@ -59,12 +59,13 @@ impl State {
         let mut state = State::default();
         // The end of a line says that it was written whole.
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let odd = |what: &str| Error::File(format!("{}: {what} is no line of a state", path.display()));
+        let odd =
+            |what: &str| Error::File(format!("{}: {what} is not a line of a state file", path.display()));
         let text = std::str::from_utf8(&bytes[..end]).map_err(|_| odd("what is not UTF-8"))?;
         let mut kept = 0;
         if !text.is_empty() {
             let Some(rest) = text.strip_prefix(&header) else {
-                let what = "is the state of another load: of other input, another mapping or other options";
+                let what = "is the state of another load: its input, mapping or options differ";
                 return Err(Error::Usage(format!("{} {what}", path.display())));
             };
             kept = header.len() + state.take_in(rest).map_err(|line| odd(&format!("'{line}'")))?;
@@ -185,7 +186,7 @@ mod tests {
         for odd in ["odd 1", "start x", "done", "reject 1", "reject 1\t2", "reject x\ty\tz", ""] {
             fs::write(&path, format!("larder-load 3 {:016x}\n{odd}\n", 7)).unwrap();
             let error = State::open(Some(&path), 7).err().unwrap().to_string();
-            assert!(error.ends_with(&format!("'{odd}' is no line of a state")), "{error}");
+            assert!(error.ends_with(&format!("'{odd}' is not a line of a state file")), "{error}");
         }
         // A file without a line is not taken for a state that was cut.
         for other in [&b"precious"[..], b"larder-load 1", b"larder-load 3 0000000000000008", b"\0"] {

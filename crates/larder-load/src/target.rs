@@ -109,7 +109,7 @@ fn form_of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> (String, Form) {
 
 /// The owners of all slots.
 fn slots(connection: &mut Connection, host: &str) -> Result<Vec<String>> {
-    let odd = || Error::Target("CLUSTER SLOTS gives something else than slots".to_owned());
+    let odd = || Error::Target("invalid reply to CLUSTER SLOTS".to_owned());
     let reply = connection.ask(&[b"CLUSTER", b"SLOTS"])?;
     let Value::Array(ranges) = reply else { return Err(Error::Target(text_of(&reply))) };
     let mut owners = vec![String::new(); SLOTS];
@@ -125,7 +125,7 @@ fn slots(connection: &mut Connection, host: &str) -> Result<Vec<String>> {
         owners.get_mut(first..=last).ok_or_else(odd)?.fill(format!("{name}:{port}"));
     }
     match owners.iter().position(String::is_empty) {
-        Some(slot) => Err(Error::Target(format!("nobody serves the slot {slot} of the cluster"))),
+        Some(slot) => Err(Error::Target(format!("slot {slot} of the cluster has no owner"))),
         None => Ok(owners),
     }
 }

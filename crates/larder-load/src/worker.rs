@@ -217,7 +217,7 @@ impl Worker<'_> {
             Value::Bytes(_) | Value::Status(_) => return Ok(Settled::Loaded),
             Value::Null => "BUSYKEY Target key name already exists.".to_owned(),
             Value::Error(error) => error,
-            other => return Err(Error::Target(format!("{address}: {other:?} is no reply to RESTORE"))),
+            other => return Err(Error::Target(format!("{address}: invalid reply to RESTORE: {other:?}"))),
         };
         match error.split(' ').collect::<Vec<_>>()[..] {
             ["BUSYKEY", ..] => Ok(Settled::Exists(address)),

@@ -51,7 +51,7 @@ pub fn interruptible<R: Send + 'static>(
         drop(alive);
     };
     let thread = thread::Builder::new().name("larder-connect".to_owned()).spawn(work);
-    thread.map_err(|error| LarderError::new_err(format!("no thread can be started: {error}")))?;
+    thread.map_err(|error| LarderError::new_err(format!("failed to start a thread: {error}")))?;
     // The receiver is not shared, but only moved there and back.
     let mut done = done;
     loop {
@@ -120,7 +120,7 @@ pub fn drop_or_forget<T: Send>(opened_in: Process, value: T) {
 /// It is no number that is not negative. What is beyond all clocks counts as a time without end.
 pub fn seconds(time: f64) -> PyResult<Duration> {
     if time.is_nan() || time < 0.0 {
-        return Err(pyo3::exceptions::PyValueError::new_err("a time is a number of seconds, 0 or more"));
+        return Err(pyo3::exceptions::PyValueError::new_err("a time must be a number of seconds, 0 or more"));
     }
     Ok(Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX))
 }

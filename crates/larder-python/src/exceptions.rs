@@ -43,5 +43,5 @@ pub fn of_reply(text: &str) -> PyErr {
 /// What was closed is used.
 #[cold]
 pub fn closed() -> PyErr {
-    ClosedError::new_err("it is closed")
+    ClosedError::new_err("the store is closed")
 }

@@ -98,6 +98,6 @@ impl Process {
 #[cold]
 fn is_another() -> PyErr {
     ForkError::new_err(
-        "it was opened before the process was forked, and does not live here: open it after the fork",
+        "it was opened before the process was forked and cannot be used here: open it after the fork",
     )
 }

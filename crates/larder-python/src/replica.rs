@@ -97,7 +97,7 @@ impl Replica {
         match (ssl_certfile, ssl_keyfile) {
             (Some(certificate), Some(key)) => settings = settings.identity(certificate, key),
             (None, None) => {}
-            _ => return Err(OptionError::new_err("ssl_certfile and ssl_keyfile belong together")),
+            _ => return Err(OptionError::new_err("ssl_certfile and ssl_keyfile must be given together")),
         }
         settings = settings.key_password(ssl_password.unwrap_or_default());
         let connect = move || larder_embed::Replica::connect_with(&url, &settings);

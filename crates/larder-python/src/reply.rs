@@ -91,7 +91,8 @@ fn value_of_depth<'py>(
     decode: bool,
     depth: u32,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let depth = depth.checked_sub(1).ok_or_else(|| ProtocolError::new_err("the reply lies too deep"))?;
+    let depth =
+        depth.checked_sub(1).ok_or_else(|| ProtocolError::new_err("the reply is nested too deeply"))?;
     let token = read(raw.token())?;
     let mut next = || value_of_depth(py, raw, decode, depth);
     match token {
@@ -181,5 +182,5 @@ fn error<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 }
 
 fn short() -> PyErr {
-    ProtocolError::new_err("the reply has fewer values than it says")
+    ProtocolError::new_err("the reply has fewer values than announced")
 }

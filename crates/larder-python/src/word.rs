@@ -54,5 +54,5 @@ fn owned(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 
 fn not_a_word(object: &Bound<'_, PyAny>) -> PyErr {
     let name = object.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
-    DataError::new_err(format!("a '{name}' is no word of a command: give bytes, str, int or float"))
+    DataError::new_err(format!("a '{name}' cannot be an argument of a command: use bytes, str, int or float"))
 }

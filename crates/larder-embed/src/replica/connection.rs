@@ -28,7 +28,7 @@ impl Connection {
     /// Connects. No address, no read and no write is waited for longer than `timeout`; looking the name up
     /// may take longer.
     pub fn open(address: &Address, security: &Security, timeout: Duration) -> Result<Connection> {
-        let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's name has no address");
+        let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's host name has no address");
         for place in (address.host.as_str(), address.port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&place, timeout) {
                 Ok(stream) => return Connection::introduce(stream, address, security, timeout),

@@ -162,7 +162,7 @@ fn start(engine: &Arc<Engine>) -> Result<Running> {
     // Before this returns: what changes afterwards is told.
     let session = worker
         .open_listener()
-        .ok_or_else(|| Error::Thread(io::Error::other("the engine does not tell of changes")))?;
+        .ok_or_else(|| Error::Thread(io::Error::other("the engine does not report changes")))?;
     let queues = Arc::new(Mutex::new(Vec::new()));
     let listening = Arc::clone(&queues);
     let thread = spawn_background("larder-events", move |_| tell(worker, session, &woken, &listening));

@@ -26,10 +26,10 @@ pub enum UrlError {
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            UrlError::Database(text) => write!(f, "'{text}' is no number of a database"),
+            UrlError::Database(text) => write!(f, "'{text}' is not a database number"),
             UrlError::Escape(text) => write!(f, "'{text}' has a percent sign without two hexadecimal digits"),
-            UrlError::Host(text) => write!(f, "'{text}' names no host"),
-            UrlError::Port(text) => write!(f, "'{text}' is no port"),
+            UrlError::Host(text) => write!(f, "'{text}' does not name a host"),
+            UrlError::Port(text) => write!(f, "'{text}' is not a port"),
             UrlError::Scheme(text) => {
                 write!(f, "'{text}' does not begin with redis://, valkey:// or larder://")
             }

@@ -162,15 +162,15 @@ impl Options {
         let config = Config::new(thread::available_parallelism().map_or(1, usize::from));
         let has_files = self.directory.is_some();
         if self.saves_at_end && !has_files {
-            let reason = "takes a directory".to_owned();
+            let reason = "requires a directory".to_owned();
             return Err(Error::Option { name: "save_on_close".to_owned(), reason });
         }
         let is_allowed = |name: &str| KNOWN.contains(&name) || has_files && OF_FILES.contains(&name);
         if let Some((name, _)) = self.set.iter().find(|(name, _)| !is_allowed(name)) {
             let reason = match config.get(name) {
-                Some(_) if OF_FILES.contains(&name.as_str()) => "takes a directory",
-                Some(_) => "has no meaning in a library",
-                None => "there is none of this name",
+                Some(_) if OF_FILES.contains(&name.as_str()) => "requires a directory",
+                Some(_) => "is not supported in a library",
+                None => "no such option",
             };
             return Err(Error::Option { name: name.clone(), reason: reason.to_owned() });
         }

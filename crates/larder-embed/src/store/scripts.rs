@@ -110,7 +110,7 @@ fn ask<R>(running: Option<&Running>, job: impl FnOnce(Sender<R>) -> Job) -> Resu
     let jobs = running.and_then(|running| running.jobs.as_ref());
     let is_sent = jobs.is_some_and(|jobs| jobs.send(job(reply)).is_ok());
     let result = if is_sent { answered.recv().ok() } else { None };
-    result.ok_or_else(|| Error::Thread(std::io::Error::other("the thread for scripts has ended")))
+    result.ok_or_else(|| Error::Thread(std::io::Error::other("the script thread has ended")))
 }
 
 fn start(engine: &Arc<Engine>, permit: Permit) -> Result<Running> {

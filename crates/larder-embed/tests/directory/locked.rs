@@ -45,12 +45,12 @@ fn a_store_and_a_server_do_not_share() {
     let dir = Dir::new();
     let store = dir.open();
     let (code, log, _) = failed_start(&dir.0, &["--port", "0"]);
-    assert!(code == Some(1) && log.contains("a store inside of a program has it open"), "{code:?}\n{log}");
+    assert!(code == Some(1) && log.contains("an embedded store has the directory open"), "{code:?}\n{log}");
     let mut client = server.client();
     let before = client.ask("CONFIG GET dir");
     let set = format!("CONFIG SET dir {}", dir.0.display());
     let reply = client.ask(&set);
-    assert!(reply.is_error() && reply.text().contains("has it open"), "{}", reply.text());
+    assert!(reply.is_error() && reply.text().contains("has the directory open"), "{}", reply.text());
     assert_eq!(client.ask("CONFIG GET dir"), before);
     assert!(is_in_use(server.dir()), "it is where it was");
     drop(store);

@@ -408,7 +408,7 @@ fn what_is_not_about_the_files_is_refused() {
         assert!(refused(&store, line).contains("is not about data"), "{line}");
     }
     for line in ["CONFIG SET maxmemory 100mb", "CONFIG SET appendonly yes hz 20", "CONFIG SET maxclients 7"] {
-        assert!(refused(&store, line).contains("it has no meaning in a library"), "{line}");
+        assert!(refused(&store, line).contains("it is not supported in a library"), "{line}");
     }
     // All or nothing.
     wait_for(&store, "aof_enabled:0");

@@ -97,7 +97,7 @@ fn options_that_do_not_fit() {
     let (ca, missing) = (authority.certificate(), authority.path("missing"));
     let options = || ReplicaOptions::new().patience(PATIENCE);
     for (url, options, wanted, text) in [
-        ("rediss://localhost:1", options(), "authorities", "takes a file"),
+        ("rediss://localhost:1", options(), "authorities", "needs a file"),
         ("rediss://localhost:1", options().authorities(&missing), "authorities", "missing: No such file"),
         ("rediss://localhost:1", options().authorities(&client.key), "authorities", "no certificate"),
         (
@@ -106,12 +106,12 @@ fn options_that_do_not_fit() {
             "identity",
             "no start line",
         ),
-        ("redis://localhost:1", options().authorities(&ca), "authorities", "not one of TLS"),
+        ("redis://localhost:1", options().authorities(&ca), "authorities", "does not use TLS"),
         (
             "redis://localhost:1",
             options().identity(&client.certificate, &client.key),
             "identity",
-            "not one of TLS",
+            "does not use TLS",
         ),
     ] {
         match Replica::connect_with(url, &options).err() {

@@ -24,7 +24,7 @@ impl Unpacker {
     /// For a codec; the error is its name if it is none that is read.
     pub fn new(codec: Compression) -> Result<Self, String> {
         match codec {
-            Compression::LZO => Err("pages that are packed by LZO are not read".to_owned()),
+            Compression::LZO => Err("LZO compression is not supported".to_owned()),
             codec => Ok(Unpacker { codec, zstd: None }),
         }
     }
@@ -57,8 +57,8 @@ impl Unpacker {
         let len = to.len() - start;
         match done {
             Ok(()) if len == size => Ok(()),
-            Ok(()) => Err(format!("unpacks to {len} bytes and not to the {size} that it says")),
-            Err(reason) => Err(format!("does not unpack: {reason}")),
+            Ok(()) => Err(format!("decompresses to {len} bytes instead of {size}")),
+            Err(reason) => Err(format!("cannot be decompressed: {reason}")),
         }
     }
 
@@ -130,7 +130,7 @@ fn old_lz4(packed: &[u8], size: usize, to: &mut Vec<u8>) -> Result<(), String> {
     {
         return Ok(());
     }
-    Err("it is in none of the forms that were called LZ4".to_owned())
+    Err("it is not in any of the LZ4 formats".to_owned())
 }
 
 fn blocks_with_lengths(mut packed: &[u8], to: &mut [u8]) -> Option<usize> {

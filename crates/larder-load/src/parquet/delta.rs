@@ -42,7 +42,7 @@ pub fn check_prefixes(bytes: &[u8], values: u64) -> Result<(), String> {
     check_lengths(rest, values)?;
     let suffixes = lengths(rest, values)?;
     if prefixes.count != suffixes.count {
-        return Err("it has not as many ends of strings as beginnings".to_owned());
+        return Err("its strings have different numbers of prefixes and suffixes".to_owned());
     }
     let most = STRING_BYTES_FLOOR + STRING_BYTES_PER_BYTE * bytes.len() as u64;
     if prefixes.sum.saturating_add(suffixes.sum) > most {
@@ -53,7 +53,7 @@ pub fn check_prefixes(bytes: &[u8], values: u64) -> Result<(), String> {
 
 /// Reads lengths without keeping them. O(n), and n is bounded by the bytes.
 fn lengths(bytes: &[u8], values: u64) -> Result<Lengths, String> {
-    let short = || "its lengths break off".to_owned();
+    let short = || "its lengths are truncated".to_owned();
     let mut at = 0;
     let mut next = || unsigned(bytes, &mut at).ok_or_else(short);
     let (block, parts, count, first) = (next()?, next()?, next()?, zigzag(next()?));
@@ -62,7 +62,7 @@ fn lengths(bytes: &[u8], values: u64) -> Result<Lengths, String> {
     }
     let most = values.min(VALUES_FLOOR + VALUES_PER_BYTE * bytes.len() as u64);
     if count > most {
-        return Err(format!("it says that it has {count} strings, more than there may be"));
+        return Err(format!("it claims to have {count} strings, which is too many"));
     }
     if count == 0 {
         return Ok(Lengths { count, sum: 0, end: at });

@@ -30,15 +30,15 @@ const ROW_GROUP_BYTES: usize = 20;
 pub fn read(source: &Source) -> Result<(ParquetMetaData, u64), String> {
     let len = source.len();
     if len < MARK.len() as u64 + TAIL_BYTES {
-        return Err(format!("is no Parquet file: it has {len} bytes"));
+        return Err(format!("is not a Parquet file: it has {len} bytes"));
     }
     let (head, tail) = (source.read(0, MARK.len())?, source.read(len - TAIL_BYTES, TAIL_BYTES as usize)?);
     let (size, mark) = tail.split_first_chunk::<4>().ok_or("is too short")?;
     match (head.as_slice(), mark) {
-        (b"PARE", _) | (_, b"PARE") => return Err("is encrypted, which is not read".to_owned()),
+        (b"PARE", _) | (_, b"PARE") => return Err("is encrypted, which is not supported".to_owned()),
         (MARK, MARK) => {}
         (MARK, _) => return Err(format!("offset {}: does not end as a Parquet file", len - 4)),
-        _ => return Err("is no Parquet file: it does not begin with PAR1".to_owned()),
+        _ => return Err("is not a Parquet file: it does not begin with PAR1".to_owned()),
     }
     let size = u64::from(u32::from_le_bytes(*size));
     let room = len - TAIL_BYTES - MARK.len() as u64;
@@ -52,7 +52,7 @@ pub fn read(source: &Source) -> Result<(ParquetMetaData, u64), String> {
     look_through(&bytes).map_err(|fault| {
         odd(match fault {
             Fault::Odd(what) => what.to_owned(),
-            Fault::Short => "it breaks off".to_owned(),
+            Fault::Short => "it is truncated".to_owned(),
         })
     })?;
     let options = ParquetMetaDataOptions::new()
@@ -93,7 +93,7 @@ fn look_through(bytes: &[u8]) -> Result<(), Fault> {
 fn schema(thrift: &mut Thrift<'_>) -> Result<(), Fault> {
     let (of, count) = thrift.list()?;
     if of != kind::STRUCT {
-        return Err(Fault::Odd("the schema is no list of structs"));
+        return Err(Fault::Odd("the schema is not a list of structs"));
     }
     // Children of the groups around that are still to come.
     let mut open: Vec<usize> = Vec::new();
@@ -116,7 +116,7 @@ fn schema(thrift: &mut Thrift<'_>) -> Result<(), Fault> {
             open.pop();
         }
         if open.len() > NESTED_MAX {
-            return Err(Fault::Odd("the schema is nested too deep"));
+            return Err(Fault::Odd("the schema is nested too deeply"));
         }
     }
     if open.is_empty() { Ok(()) } else { Err(Fault::Odd("the schema lacks elements")) }

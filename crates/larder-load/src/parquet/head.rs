@@ -78,7 +78,7 @@ pub fn read(bytes: &[u8]) -> Result<(Head, usize), Fault> {
         (Some(0), Some((5, part))) => data(&part)?,
         (Some(2), Some((7, part))) => (PageKind::Dictionary, encoding(part.numbers[2])?, part.count(1)?),
         (Some(3), Some((8, part))) => data2(&part)?,
-        _ => return Err(Fault::Odd("the page is of no kind that there is")),
+        _ => return Err(Fault::Odd("unknown page type")),
     };
     let crc = numbers[4].map(i32::cast_unsigned);
     Ok((Head { kind, encoding, values, packed_bytes, plain_bytes, crc }, thrift.at()))
@@ -131,7 +131,7 @@ fn encoding(number: Option<i32>) -> Result<Encoding, Fault> {
         Some(7) => Encoding::DELTA_BYTE_ARRAY,
         Some(8) => Encoding::RLE_DICTIONARY,
         Some(9) => Encoding::BYTE_STREAM_SPLIT,
-        _ => return Err(Fault::Odd("the page is written in an encoding that is not known")),
+        _ => return Err(Fault::Odd("unknown page encoding")),
     })
 }
 

@@ -60,7 +60,7 @@ pub fn kind_of(column: &Type) -> Result<Kind, String> {
     let (info, physical) = (column.get_basic_info(), column.get_physical_type());
     let decimal = |scale: i32| match usize::try_from(scale) {
         Ok(digits) if scale <= SCALE_MAX => Ok(Kind::Decimal(digits)),
-        _ => Err(format!("a decimal with {scale} digits after the point is not read")),
+        _ => Err(format!("a decimal with {scale} digits after the point is not supported")),
     };
     let unsigned = if physical == Physical::INT32 { Kind::Unsigned32 } else { Kind::Unsigned64 };
     Ok(match info.logical_type_ref() {
@@ -128,7 +128,7 @@ impl Kind {
             }
             (Kind::Decimal(digits), Value::Bytes(bytes)) => big_decimal(bytes, digits, to)?,
             (Kind::Date | Kind::Timestamp(..), Value::Int(_)) | (_, Value::Int96(_)) => {
-                let time = self.time(value).ok_or("a time that no calendar has")?.naive_utc();
+                let time = self.time(value).ok_or("a time outside the calendar")?.naive_utc();
                 self.write_time(time, to);
                 return Ok(Json::Quoted);
             }
@@ -255,7 +255,7 @@ fn clock(seconds: i64, nanos: u32, to: &mut Vec<u8>) {
 fn time_of_day(number: i64, parts: i64, to: &mut Vec<u8>) -> Result<(), String> {
     let seconds = number.div_euclid(parts);
     if !(0..DAY_SECONDS).contains(&seconds) {
-        return Err("a time of the day that no day has".to_owned());
+        return Err("an invalid time of day".to_owned());
     }
     clock(seconds, (number.rem_euclid(parts) * (1_000_000_000 / parts)) as u32, to);
     Ok(())
@@ -337,7 +337,7 @@ mod tests {
             (11_016, "2000-02-29"),
             (2_932_897, "+10000-01-01"),
             (-719_529, "-0001-12-31"),
-            (i64::from(i32::MAX), "! a time that no calendar has"),
+            (i64::from(i32::MAX), "! a time outside the calendar"),
         ] {
             assert_eq!(text(Kind::Date, Value::Int(days)), shown);
         }
@@ -347,7 +347,7 @@ mod tests {
             (1_000_000, true, 1_795_681_800_000_000, "2026-11-26T08:30:00Z"),
             (1_000_000, false, 1_795_681_800_000_001, "2026-11-26T08:30:00.000001"),
             (1_000_000_000, true, 1, "1970-01-01T00:00:00.000000001Z"),
-            (1000, true, i64::MAX, "! a time that no calendar has"),
+            (1000, true, i64::MAX, "! a time outside the calendar"),
         ] {
             assert_eq!(text(Kind::Timestamp(parts, is_utc), Value::Int(time)), shown);
         }

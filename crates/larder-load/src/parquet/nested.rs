@@ -48,7 +48,7 @@ pub fn read(node: &Node, leaves: &mut Leaves, cell: &mut Cell) -> Result<Result<
     Ok(text.fault.map_or(Ok(()), Err))
 }
 
-const NO_LEAF: &str = "a column is not there";
+const NO_LEAF: &str = "a column is missing";
 
 /// What is written of a value until there is a reason not to.
 struct Text<'a> {
@@ -188,7 +188,7 @@ impl Walk<'_> {
                 return Ok(());
             }
             if self.all(node, |levels| levels.is_some_and(|l| l.repetition > repeated.repetition))? {
-                return Err("a list goes on that was over".to_owned());
+                return Err("a list continues after its end".to_owned());
             }
             text.bytes(b",");
         }

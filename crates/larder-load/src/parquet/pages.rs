@@ -96,7 +96,7 @@ impl Pages {
                 return Err(odd("a page is longer than its column"));
             }
             if plain > PLAIN_FLOOR.max(PLAIN_PER_BYTE * packed) {
-                return Err(odd(&format!("a page of {packed} bytes says that it unpacks to {plain}")));
+                return Err(odd(&format!("a page of {packed} bytes claims to decompress to {plain}")));
             }
             self.at = from + packed;
             let is_empty = head.values == 0 && head.kind != PageKind::Dictionary;
@@ -114,7 +114,7 @@ impl Pages {
             match head::read(&bytes) {
                 Ok((head, len)) => return Ok((head, len as u64)),
                 Err(Fault::Short) if window < left => window *= 8,
-                Err(Fault::Short) => return Err("the head of a page breaks off".to_owned()),
+                Err(Fault::Short) => return Err("a page header is truncated".to_owned()),
                 Err(Fault::Odd(what)) => return Err(what.to_owned()),
             }
         }
@@ -180,7 +180,7 @@ impl Pages {
             let mut sum = flate2::Crc::new();
             sum.update(&packed);
             if sum.sum() != crc {
-                return Err("its sum is wrong: the page is damaged".to_owned());
+                return Err("wrong checksum: the page is damaged".to_owned());
             }
         }
         let (levels, is_packed) = match head.kind {
@@ -210,7 +210,7 @@ impl Pages {
             return Err("a dictionary that the column cannot have".to_owned());
         }
         if u64::from(head.values) * self.width > len {
-            return Err(format!("a dictionary of {len} bytes says that it has {} values", head.values));
+            return Err(format!("a dictionary of {len} bytes claims to have {} values", head.values));
         }
         Ok(())
     }
@@ -235,8 +235,10 @@ impl Pages {
             #[expect(deprecated, reason = "levels of old files are written so")]
             let len = match encoding {
                 Encoding::RLE => {
-                    let len =
-                        bytes.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or("levels break off")?;
+                    let len = bytes
+                        .get(at..)
+                        .and_then(|bytes| bytes.first_chunk())
+                        .ok_or("levels are truncated")?;
                     4 + u64::from(u32::from_le_bytes(*len))
                 }
                 Encoding::BIT_PACKED => {
@@ -258,7 +260,7 @@ impl Pages {
         let (count, len) = (u64::from(head.values), values.len() as u64);
         match head.encoding {
             Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY if !self.has_dictionary => {
-                Err("its values are in a dictionary that is not there".to_owned())
+                Err("the dictionary of its values is missing".to_owned())
             }
             Encoding::DELTA_LENGTH_BYTE_ARRAY => delta::check_lengths(values, count),
             Encoding::DELTA_BYTE_ARRAY => delta::check_prefixes(values, count),
@@ -279,7 +281,7 @@ impl Pages {
 /// Where a chunk begins and ends: after the mark of the file, and before the footer.
 pub fn range(chunk: &ColumnChunkMetaData, data_end: u64) -> Result<(u64, u64), String> {
     if chunk.file_path().is_some_and(|path| !path.is_empty()) {
-        return Err("it is in another file, which is not read".to_owned());
+        return Err("it is in another file, which is not supported".to_owned());
     }
     let first = chunk.data_page_offset();
     // Some writers have a zero where there is no dictionary.

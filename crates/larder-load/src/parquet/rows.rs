@@ -84,7 +84,7 @@ impl Table {
     /// The columns of a group of rows.
     fn leaves(&self, group: &RowGroupMetaData) -> std::result::Result<Vec<Box<dyn Leaf>>, String> {
         let open = |&leaf: &usize| {
-            let chunk = group.columns().get(leaf).ok_or("a column is not there")?;
+            let chunk = group.columns().get(leaf).ok_or("a column is missing")?;
             column::open(&self.source, chunk, self.data_end)
                 .map_err(|what| format!("column '{}': {what}", chunk.column_path().string()))
         };
@@ -115,7 +115,7 @@ impl Columns {
                 columns.nodes.push(shape::node(field, &mut next).map_err(|what| format!("column {what}"))?);
                 columns.chosen.extend(leaf..leaf + count);
                 if columns.index.insert(field.name().to_owned(), columns.nodes.len() - 1).is_some() {
-                    return Err(format!("the column '{}' is there twice", field.name()));
+                    return Err(format!("duplicate column '{}'", field.name()));
                 }
             }
             leaf += count;
@@ -150,7 +150,7 @@ impl Columns {
             rows => return Err(format!("{rows} rows")),
         }
         for &leaf in &self.chosen {
-            let chunk = group.columns().get(leaf).ok_or("a column is not there")?;
+            let chunk = group.columns().get(leaf).ok_or("a column is missing")?;
             range(chunk, data_end)
                 .map_err(|what| format!("column '{}': {what}", chunk.column_path().string()))?;
         }

@@ -28,7 +28,7 @@ impl Source {
         let failed = |error: std::io::Error| error.to_string();
         let facts = std::fs::metadata(path).map_err(failed)?;
         if !facts.is_file() {
-            return Err("is no regular file: Parquet is read from its end".to_owned());
+            return Err("is not a regular file: Parquet is read from its end".to_owned());
         }
         let file = File::open(path).map_err(failed)?;
         let len = file.metadata().map_err(failed)?.len();

@@ -122,7 +122,7 @@ impl<'a> Thrift<'a> {
     }
 
     fn skip_at(&mut self, kind: u8, is_element: bool, depth: u32) -> Result<(), Fault> {
-        let below = depth.checked_sub(1).ok_or(Fault::Odd("structs that are nested too deep"))?;
+        let below = depth.checked_sub(1).ok_or(Fault::Odd("structs that are nested too deeply"))?;
         match kind {
             kind::TRUE | kind::FALSE if !is_element => Ok(()),
             kind::TRUE | kind::FALSE | kind::BYTE => self.byte().map(drop),

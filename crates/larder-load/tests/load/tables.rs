@@ -128,7 +128,7 @@ fn streams_and_times() {
         let mut client = server.client();
         let stream = "key = '{k}'\ntype = 'stream'\nid = 't'\nfields = ['v']\nexpire-at = 'e'";
         let report = load(&options(&path, Format::Csv, stream, server.port())).unwrap();
-        // The entry that does not come after the one before spoils its key, which is named.
+        // The entry that is not greater than the previous one spoils its key, which is named.
         assert_eq!((report.keys, report.rejected, report.failure), (1, 1, None));
         assert!(report.first_rejects[0].starts_with("line 2: the entry 6-0"), "{:?}", report.first_rejects);
         assert_eq!(client.ask("XRANGE y - +").to_string(), "*[*[\"1-0\" *[\"v\" \"2\"]]]", "{}", kind.name());

@@ -29,12 +29,12 @@ impl Security {
             // Who has said whom to trust believes that it is asked for.
             return match (authorities, identity) {
                 (None, None) => Ok(Security(None)),
-                (Some(_), _) => Err(wrong("authorities", "the address is not one of TLS".to_owned())),
-                (None, Some(_)) => Err(wrong("identity", "the address is not one of TLS".to_owned())),
+                (Some(_), _) => Err(wrong("authorities", "the address does not use TLS".to_owned())),
+                (None, Some(_)) => Err(wrong("identity", "the address does not use TLS".to_owned())),
             };
         }
         let path = authorities.as_deref().ok_or_else(|| {
-            wrong("authorities", "an address of TLS takes a file of authorities".to_owned())
+            wrong("authorities", "an address with TLS needs a file of authorities".to_owned())
         })?;
         let read = |name: &str, path: &Path| {
             std::fs::read(path).map_err(|error| wrong(name, format!("{}: {error}", path.display())))
