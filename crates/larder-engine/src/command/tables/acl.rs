@@ -81,7 +81,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
             flags: LOADING | STALE,
             group: Group::Server,
             since: "6.0.0",
-            summary: "Returns a help text.",
+            summary: "Lists the subcommands.",
             complexity: "O(1)",
             ..Command::DEFAULT
         },

@@ -413,7 +413,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: FAST | LOADING | STALE,
         acl: "connection",
         since: "3.0.0",
-        summary: "Ends what READONLY began.",
+        summary: "Ends the READONLY mode of the connection.",
         complexity: "O(1)",
         ..CLUSTER
     },

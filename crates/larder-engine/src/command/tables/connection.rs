@@ -108,7 +108,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Connection,
                 since: "5.0.0",
-                summary: "Returns the id of the connection.",
+                summary: "Returns the ID of the connection.",
                 complexity: "O(1)",
                 ..Command::DEFAULT
             },

@@ -28,7 +28,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::HyperLogLog,
         since: "2.8.9",
         summary: "Estimates the number of different elements of a HyperLogLog, or of the union of several.",
-        complexity: "O(1) for one key, as long as its kept count holds; O(k) for k keys",
+        complexity: "O(1) for one key, as long as its cached count is valid; O(k) for k keys",
         args: "key:key*#0",
         ..Command::DEFAULT
     },

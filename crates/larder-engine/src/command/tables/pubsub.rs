@@ -67,7 +67,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::PubSub,
                 since: "6.2.0",
-                summary: "Returns a help text.",
+                summary: "Lists the subcommands.",
                 complexity: "O(1)",
                 ..Command::DEFAULT
             },

@@ -156,7 +156,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Scripting,
                 since: "7.0.0",
-                summary: "Describes the subcommands.",
+                summary: "Lists the subcommands.",
                 complexity: "O(1)",
                 ..Command::DEFAULT
             },
@@ -302,7 +302,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Scripting,
                 since: "5.0.0",
-                summary: "Describes the subcommands.",
+                summary: "Lists the subcommands.",
                 complexity: "O(1)",
                 ..Command::DEFAULT
             },

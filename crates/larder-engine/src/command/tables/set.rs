@@ -15,7 +15,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "1.0.0",
         history: &[("2.4.0", "Takes several members.")],
         summary: "Adds members to a set. Creates the set if it does not exist.",
-        complexity: "O(1) a member of text, O(log n) an integer",
+        complexity: "O(1) for each member of text, O(log n) for each integer",
         args: "key:key#0 member:string*",
         ..Command::DEFAULT
     },
@@ -219,7 +219,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Set,
         since: "2.8.0",
         summary: "Iterates over the members of a set.",
-        complexity: "O(1) a step, O(n) for the whole way",
+        complexity: "O(1) a call, O(n) for a whole walk",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT?",
         tips: &["nondeterministic_output"],
         ..Command::DEFAULT

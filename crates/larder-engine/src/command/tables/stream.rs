@@ -15,7 +15,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Stream,
         since: "5.0.0",
         summary: "Acknowledges entries: removes them from the pending entries of the group.",
-        complexity: "O(log n) for each id",
+        complexity: "O(log n) for each ID",
         args: "key:key#0 group:string id:string*",
         ..Command::DEFAULT
     },
@@ -67,7 +67,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Stream,
         since: "5.0.0",
         summary: "Claims pending entries for a consumer.",
-        complexity: "O(log n) for each id",
+        complexity: "O(log n) for each ID",
         args: "key:key#0 group:string consumer:string min-idle-time:string id:string* ms:integer=IDLE? unix-time-milliseconds:unix-time=TIME? count:integer=RETRYCOUNT? force:pure-token=FORCE? justid:pure-token=JUSTID? lastid:string=LASTID?",
         tips: &["nondeterministic_output"],
         ..Command::DEFAULT
@@ -82,7 +82,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Stream,
         since: "5.0.0",
         summary: "Deletes entries.",
-        complexity: "O(log n) for each id",
+        complexity: "O(log n) for each ID",
         args: "key:key#0 id:string*",
         ..Command::DEFAULT
     },
@@ -307,7 +307,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Stream,
         since: "5.0.0",
         history: &[("6.2.0", "Takes ids that are not part of the range.")],
-        summary: "Returns the entries of a range of ids.",
+        summary: "Returns the entries of a range of IDs.",
         complexity: "O(log n + m) for m entries returned",
         args: "key:key#0 start:string end:string count:integer=COUNT?",
         ..Command::DEFAULT

@@ -15,7 +15,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::String,
         since: "2.0.0",
         summary: "Appends to a string, or creates it.",
-        complexity: "O(1) amortised",
+        complexity: "O(1) amortized",
         args: "key:key#0 value:string",
         ..Command::DEFAULT
     },

@@ -46,18 +46,15 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("bzpopmin", SERVED_BESIDE_WRONG_TYPE),
     ("client|setinfo", "A value with a zero byte is refused."),
     ("client|setname", "A name with a zero byte is refused."),
-    ("hgetex", "A key may be called `fields`."),
+    ("hgetex", "A key can be named `fields`."),
     ("hrandfield", DRAWS),
-    ("hsetex", "A key may be called `fields`."),
+    ("hsetex", "A key can be named `fields`."),
     ("lscan", "Valkey does not have it."),
     ("lset", "An index that does not fit into 32 bits is out of range."),
-    ("migrate", "A connection that is kept is used again only with the same credentials."),
-    ("module|load", "Refused: there is no interface for modules."),
-    ("module|loadex", "Refused: there is no interface for modules."),
-    (
-        "script|debug",
-        "`YES` works on a copy of the keys in the same process; `SYNC` can be stopped by `SCRIPT KILL`.",
-    ),
+    ("migrate", "A cached connection is reused only with the same credentials."),
+    ("module|load", "Refused: modules are not supported."),
+    ("module|loadex", "Refused: modules are not supported."),
+    ("script|debug", "`YES` works on a debug snapshot of the keys; `SCRIPT KILL` can stop `SYNC`."),
     ("sort", "Elements are compared as a whole with `ALPHA`; a sorted set keeps its encoding."),
     ("sort_ro", "Elements are compared as a whole with `ALPHA`; a sorted set keeps its encoding."),
     ("srandmember", DRAWS),
@@ -65,8 +62,8 @@ const DIFFERENCES: &[(&str, &str)] = &[
 ];
 
 const SERVED_BESIDE_WRONG_TYPE: &str =
-    "A client that waits is served although another of its keys has got a wrong type meanwhile.";
-const DRAWS: &str = "A negative count is at least -16,777,216, and its reply at most 1 GB.";
+    "A blocked client can be served although another of its keys has changed its type.";
+const DRAWS: &str = "A negative count must be at least -16,777,216; the reply is limited to 1 GB.";
 
 /// The page, in Markdown.
 pub(crate) fn commands_page() -> String {
