@@ -45,7 +45,7 @@ pub(super) fn commands(engine: &Engine, page: &mut Page<'_>) {
         each(|sums| sums.failed),
     );
     const DURATION: &str = "command_duration_seconds";
-    page.family(DURATION, Type::Histogram, "Time that commands took, without waiting for their client.");
+    page.family(DURATION, Type::Histogram, "Execution time of commands.");
     for sums in all.iter().filter(|sums| sums.latencies.total() > 0) {
         durations(sums, page);
     }
@@ -103,7 +103,7 @@ fn sums(engine: &Engine) -> Vec<Sums> {
 pub(super) fn errors(engine: &Engine, page: &mut Page<'_>) {
     page.by(
         "errors_total",
-        (Type::Counter, "Error replies, by the first word of their text."),
+        (Type::Counter, "Error replies, by their first word."),
         "error",
         engine.errors.snapshot(),
     );

@@ -29,7 +29,7 @@ pub struct Figures {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// Keys deleted because their time was over.
+    /// Keys deleted because they had expired.
     pub expired: u64,
     /// Keys evicted.
     pub evicted: u64,

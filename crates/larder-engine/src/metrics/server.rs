@@ -35,7 +35,11 @@ pub(super) fn facts(engine: &Engine, page: &mut Page<'_>) {
     );
     page.counter("event_loops_total", "Iterations of the event loops.", engine.sum(|s| &s.loops));
     let busy_s = engine.sum(|s| &s.loop_ns) as f64 / 1e9;
-    page.counter("event_loop_seconds_total", "Time that these took, without waiting for events.", busy_s);
+    page.counter(
+        "event_loop_seconds_total",
+        "Time spent in iterations of the event loops, without waiting for events.",
+        busy_s,
+    );
 }
 
 pub(super) fn memory(engine: &Engine, page: &mut Page<'_>) {
@@ -46,7 +50,7 @@ pub(super) fn memory(engine: &Engine, page: &mut Page<'_>) {
         "memory_bytes",
         (
             Gauge,
-            "Memory: in use, as the allocator and the kernel count it, and what parts of the server use.",
+            "Memory by purpose: in use, as the allocator and the kernel count it, and parts of the server.",
         ),
         "of",
         [
@@ -64,11 +68,11 @@ pub(super) fn memory(engine: &Engine, page: &mut Page<'_>) {
         ],
     );
     let limit = engine.config.hot.maxmemory.load(Relaxed);
-    page.gauge("memory_limit_bytes", "The option maxmemory; 0: none.", limit);
+    page.gauge("memory_limit_bytes", "The option maxmemory; 0 is no limit.", limit);
     let evicted = engine.eviction.evicted_keys.load(Relaxed);
-    page.counter("evicted_keys_total", "Keys that had to make room.", evicted);
+    page.counter("evicted_keys_total", "Keys evicted to stay below maxmemory.", evicted);
     let (pending, freed) = engine.background.freed();
-    page.gauge("lazy_free_pending", "Values that wait to be freed in the background.", pending);
+    page.gauge("lazy_free_pending", "Values waiting to be freed in the background.", pending);
     page.counter("lazy_freed_total", "Values freed in the background.", freed);
 }
 
@@ -96,14 +100,19 @@ impl Tables {
 
     fn write(&self, page: &mut Page<'_>) {
         let used = || self.databases.iter().enumerate().filter(|(_, (keys, _))| *keys > 0);
-        page.by("keys", (Gauge, "Keys."), "db", used().map(|(db, (keys, _))| (db.to_string(), keys)));
+        page.by(
+            "keys",
+            (Gauge, "Keys by database."),
+            "db",
+            used().map(|(db, (keys, _))| (db.to_string(), keys)),
+        );
         page.by(
             "keys_with_expiry",
-            (Gauge, "Keys with a time to live."),
+            (Gauge, "Keys with a time to live, by database."),
             "db",
             used().map(|(db, (_, expires))| (db.to_string(), expires)),
         );
-        page.gauge("table_bytes", "Memory of the tables of keys, short values among them.", self.bytes);
+        page.gauge("table_bytes", "Memory of the key tables, including short values.", self.bytes);
     }
 }
 
@@ -114,17 +123,17 @@ pub(super) fn keyspace(engine: &Engine, census: &Count, page: &mut Page<'_>) {
     let hits = (engine.sum(|s| &s.hits), engine.sum(|s| &s.misses));
     page.by(
         "lookups_total",
-        (Counter, "Keys that reading commands have looked for."),
+        (Counter, "Key lookups by commands that read, by result."),
         "result",
         [("hit", hits.0), ("miss", hits.1)],
     );
     let expired = engine.sum(|s| &s.expired) + engine.expired_actively.load(Relaxed);
-    page.counter("expired_keys_total", "Keys deleted because their time was over.", expired);
+    page.counter("expired_keys_total", "Keys deleted because they had expired.", expired);
     let fields = engine.sum(|s| &s.expired_fields) + engine.rates.expired_fields.load(Relaxed);
-    page.counter("expired_fields_total", "Fields of hashes deleted because their time was over.", fields);
+    page.counter("expired_fields_total", "Hash fields deleted because they had expired.", fields);
     let (waits, seconds) = engine.shards.waits();
-    page.counter("shard_lock_waits_total", "Times that a thread has waited for a shard.", waits);
-    page.counter("shard_lock_wait_seconds_total", "How long threads have waited for shards.", seconds);
+    page.counter("shard_lock_waits_total", "Waits for a shard lock.", waits);
+    page.counter("shard_lock_wait_seconds_total", "Time spent waiting for shard locks.", seconds);
     types(census, page);
     let waiting = engine.background.compressing();
     let shapes = larder_collections::shapes::stats();
@@ -132,13 +141,13 @@ pub(super) fn keyspace(engine: &Engine, census: &Count, page: &mut Page<'_>) {
     page.gauge("hash_shapes_users", "Hashes that use a shared list of field names.", shapes.users);
     page.gauge("hash_shapes_bytes", "Memory of the shared lists of field names.", shapes.bytes);
     page.gauge("hash_shapes_saved_bytes", "Memory that shared field names save.", shapes.saved_bytes);
-    page.gauge("lists_waiting_for_compression", "Lists with blocks that are to be compressed.", waiting);
+    page.gauge("lists_waiting_for_compression", "Lists with blocks waiting for compression.", waiting);
 }
 
 fn types(census: &Count, page: &mut Page<'_>) {
     page.gauge(
         "census_time_seconds",
-        "When keys were counted last by type, in seconds since 1970; 0: not yet.",
+        "End of the last complete walk that counted keys by type, in seconds since 1970; 0 before the first.",
         census.done_s,
     );
     let mut family = |name, help, pick: fn(&super::census::Group) -> u64| {
@@ -147,12 +156,12 @@ fn types(census: &Count, page: &mut Page<'_>) {
             page.sample(name, &[("type", kind), ("encoding", encoding)], pick(group));
         }
     };
-    family("type_keys", "Keys by type and encoding, when they were counted last.", |group| group.keys);
-    family("type_elements", "Elements of collections at that time.", |group| group.elements);
-    family("type_bytes", "Bytes of keys and values at that time.", |group| group.bytes);
+    family("type_keys", "Keys by type and encoding, as of the last walk.", |group| group.keys);
+    family("type_elements", "Elements of collections, as of the last walk.", |group| group.elements);
+    family("type_bytes", "Bytes of keys and values, as of the last walk.", |group| group.bytes);
     page.by(
         "list_blocks",
-        (Gauge, "Blocks of lists at that time."),
+        (Gauge, "Blocks of lists, as of the last walk."),
         "form",
         [
             ("compressed", census.list_blocks_compressed),
@@ -166,11 +175,11 @@ fn types(census: &Count, page: &mut Page<'_>) {
 pub(super) fn clients(engine: &Engine, page: &mut Page<'_>) {
     let all = engine.clients.snapshot();
     let having = |flag| all.iter().filter(|client| client.has(flag)).count();
-    page.gauge("clients", "Connections.", all.len());
+    page.gauge("clients", "Client connections.", all.len());
     page.gauge("clients_limit", "The option maxclients.", engine.config.hot.maxclients.load(Relaxed));
     page.by(
         "clients_in_state",
-        (Gauge, "Connections in a state."),
+        (Gauge, "Client connections by state."),
         "state",
         [
             ("blocked", having(client_flags::BLOCKED)),
@@ -198,7 +207,7 @@ pub(super) fn clients(engine: &Engine, page: &mut Page<'_>) {
     );
     page.by(
         "subscriptions",
-        (Gauge, "Names that somebody is subscribed to."),
+        (Gauge, "Channels and patterns with subscribers."),
         "kind",
         [
             ("channel", engine.pubsub.len(Space::Channels)),
@@ -209,7 +218,7 @@ pub(super) fn clients(engine: &Engine, page: &mut Page<'_>) {
     let denied = |reason| engine.acl.log.denied(reason);
     page.by(
         "access_denied_total",
-        (Counter, "What the access control lists have refused."),
+        (Counter, "Commands and logins refused by access control, by reason."),
         "reason",
         [
             ("auth", denied(Reason::Auth)),
@@ -224,33 +233,61 @@ pub(super) fn clients(engine: &Engine, page: &mut Page<'_>) {
 pub(super) fn persistence(engine: &Engine, page: &mut Page<'_>) {
     let state = engine.persistence();
     let (save, log) = (state.save.lock().clone(), state.log.lock().clone());
-    page.gauge("loading", "1 while data is loaded.", u8::from(engine.gate.is_loading()));
+    page.gauge("loading", "1 while the server is loading data.", u8::from(engine.gate.is_loading()));
     page.gauge(
         "snapshot_in_progress",
-        "1 while a snapshot is saved, or sent to replicas.",
+        "1 while a snapshot is saved or sent to replicas.",
         u8::from(save.running_since_s.is_some() || state.sync_since_s().is_some()),
     );
-    page.gauge("snapshot_last_success_time_seconds", "When the last one was saved.", save.last_success_s);
-    page.gauge("snapshot_last_failed", "1 if the last one could not be saved.", u8::from(save.failed));
+    page.gauge(
+        "snapshot_last_success_time_seconds",
+        "Time of the last successful snapshot, in seconds since 1970.",
+        save.last_success_s,
+    );
+    page.gauge("snapshot_last_failed", "1 if the last snapshot failed.", u8::from(save.failed));
     if let Some(seconds) = save.last_took_s {
-        page.gauge("snapshot_last_duration_seconds", "How long the last one took.", seconds);
+        page.gauge("snapshot_last_duration_seconds", "Duration of the last snapshot.", seconds);
     }
     let changes = engine.changes().saturating_sub(save.changes);
-    page.gauge("changes_since_snapshot", "Changes to the data since the last one.", changes);
-    page.gauge("log_enabled", "1 if there is an append-only file.", u8::from(log.enabled));
+    page.gauge("changes_since_snapshot", "Changes to the data since the last snapshot.", changes);
+    page.gauge("log_enabled", "1 if the append-only file is on.", u8::from(log.enabled));
     if !log.enabled {
         return;
     }
     page.gauge("log_bytes", "Size of the append-only file.", log.size);
-    page.gauge("log_base_bytes", "Its size after the last rewrite.", log.base_size);
-    page.gauge("log_pending_bytes", "Bytes that are not written yet.", engine.append_log.pending());
+    page.gauge("log_base_bytes", "Size of the append-only file after the last rewrite.", log.base_size);
+    page.gauge(
+        "log_pending_bytes",
+        "Bytes not yet written to the append-only file.",
+        engine.append_log.pending(),
+    );
     let unsynced = engine.append_log.end().saturating_sub(engine.append_log.synced());
-    page.gauge("log_unsynced_bytes", "Bytes that are not known to be on the disk.", unsynced);
-    page.gauge("log_rewriting", "1 while it is rewritten.", u8::from(log.rewriting_since_s.is_some()));
-    page.counter("log_rewrites_total", "Times that it was rewritten.", log.rewrites);
-    page.gauge("log_rewrite_failed", "1 if the last rewrite failed.", u8::from(log.rewrite_failed));
-    page.gauge("log_write_failed", "1 if it cannot be written.", u8::from(!log.write_error.is_empty()));
-    page.counter("log_delayed_syncs_total", "Syncs that had to wait for another.", log.delayed_fsync);
+    page.gauge(
+        "log_unsynced_bytes",
+        "Bytes of the append-only file that are not known to be on disk.",
+        unsynced,
+    );
+    page.gauge(
+        "log_rewriting",
+        "1 while the append-only file is rewritten.",
+        u8::from(log.rewriting_since_s.is_some()),
+    );
+    page.counter("log_rewrites_total", "Rewrites of the append-only file.", log.rewrites);
+    page.gauge(
+        "log_rewrite_failed",
+        "1 if the last rewrite of the append-only file failed.",
+        u8::from(log.rewrite_failed),
+    );
+    page.gauge(
+        "log_write_failed",
+        "1 if the append-only file cannot be written.",
+        u8::from(!log.write_error.is_empty()),
+    );
+    page.counter(
+        "log_delayed_syncs_total",
+        "Syncs of the append-only file that were delayed by a previous one.",
+        log.delayed_fsync,
+    );
 }
 
 pub(super) fn replication(engine: &Engine, page: &mut Page<'_>) {
@@ -258,21 +295,29 @@ pub(super) fn replication(engine: &Engine, page: &mut Page<'_>) {
     let end = engine.append_log.stream_end();
     page.by(
         "role",
-        (Gauge, "1 for the role that the server has."),
+        (Gauge, "1 for the role of the server."),
         "role",
         [("primary", u8::from(state.upstream.is_none())), ("replica", u8::from(state.upstream.is_some()))],
     );
-    page.gauge("replication_offset", "Where the stream of changes ends, in bytes.", end);
+    page.gauge("replication_offset", "End of the replication stream, in bytes.", end);
     if let Some(upstream) = &state.upstream {
         let is_up = u8::from(upstream.link == LinkState::Connected);
         page.gauge("primary_link_up", "1 while the link to the primary is up.", is_up);
         let silence_ms = upstream.times.heard().map(|heard| mono_ms().saturating_sub(heard));
         let last_io = silence_ms.map_or(0.0, |silence| wall_ms().saturating_sub(silence) as f64 / 1e3);
-        page.gauge("primary_last_io_time_seconds", "When something came from the primary.", last_io);
+        page.gauge(
+            "primary_last_io_time_seconds",
+            "Time of the last data from the primary, in seconds since 1970.",
+            last_io,
+        );
     }
     let replicas = engine.replication.replicas.list();
-    page.gauge("replicas", "Replicas that are connected.", replicas.len());
-    page.family("replica_lag_bytes", Gauge, "Bytes of the stream that a replica has not acknowledged.");
+    page.gauge("replicas", "Connected replicas.", replicas.len());
+    page.family(
+        "replica_lag_bytes",
+        Gauge,
+        "Bytes of the replication stream that a replica has not acknowledged.",
+    );
     for replica in &replicas {
         let port = replica.info.port.to_string();
         let labels = [("ip", replica.address()), ("port", &port), ("state", replica.phase().name())];
@@ -283,5 +328,5 @@ pub(super) fn replication(engine: &Engine, page: &mut Page<'_>) {
         ("partial", engine.replication.partial_syncs.load(Relaxed)),
         ("partial_refused", engine.replication.refused_partial_syncs.load(Relaxed)),
     ];
-    page.by("synchronizations_total", (Counter, "Synchronizations of replicas."), "kind", counted);
+    page.by("synchronizations_total", (Counter, "Synchronizations of replicas, by kind."), "kind", counted);
 }
