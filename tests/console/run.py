@@ -239,7 +239,7 @@ class Run:
         page.evaluate("location.hash = '#prompt'")
         page.wait_for("the line", "!document.getElementById('prompt').hidden")
         reply = "document.querySelector('#output .entry > div')?.innerText"
-        for line, answer in (("SET k v", "only reading is allowed here"), ("HGET user:7 name", '"name 7"'), ('ECHO "a\\x41\\"b"', '"aA\\"b"'), ("ECHO <b>x</b>", '"<b>x</b>"'), ('ECHO "x', "A quote has no end."), ("MEMORY ANATOMY DEPTH 1", "session:*")):
+        for line, answer in (("SET k v", "only reading is allowed here"), ("HGET user:7 name", '"name 7"'), ('ECHO "a\\x41\\"b"', '"aA\\"b"'), ("ECHO <b>x</b>", '"<b>x</b>"'), ('ECHO "x', "A quote is not closed."), ("MEMORY ANATOMY DEPTH 1", "session:*")):
             page.evaluate(f"document.querySelector('#prompt input').value = {line!r}; document.querySelector('#prompt form').requestSubmit()")
             page.wait_for(f"{answer} to {line}", f"{reply}?.includes({answer!r}) || {reply}?.includes({answer.replace(chr(92), '')!r})")
         page.evaluate("document.querySelector('#prompt input').value = 'HGETALL user:7'; document.querySelector('#prompt form').requestSubmit()")

@@ -188,7 +188,7 @@ export class KeysView {
       await search.run((state, held) => {
         if (search !== this.search) return;
         this.progress.value = state.total > 0 ? state.looked / state.total : 1;
-        this.notice.textContent = held ? "A script or a long command keeps the keys; waiting for it." : this.words(state);
+        this.notice.textContent = held ? "A script or a long command locks the keys; waiting for it." : this.words(state);
       });
       if (search === this.search) this.notice.textContent = this.words(search);
     } catch (error) {

@@ -53,7 +53,7 @@ const SHORT = (n) => (n >= 10_000 ? bytes(n).replace("B", "").replace("K", "k").
 export class LiveView {
   constructor(section) {
     this.charts = [
-      new Lines("Commands a second", SHORT, ONE("operations")),
+      new Lines("Commands per second", SHORT, ONE("operations")),
       new HeatMap("Latency of commands", LATENCIES, latencyName),
       new Lines("Memory", bytes, [{ name: "used", text: "in use" }, { name: "resident", text: "resident" }]),
       new Lines("Hit rate", SHARE, ONE("hits"), 100),
@@ -61,7 +61,7 @@ export class LiveView {
       new Lines("Clients", SHORT, ONE("clients")),
       new Lines("Network", RATE, [{ name: "in", text: "in" }, { name: "out", text: "out" }]),
       new Lines("Processor time", SHARE, ONE("cpu")),
-      new Lines("Keys removed a second", SHORT, [{ name: "expired", text: "expired" }, { name: "evicted", text: "evicted" }]),
+      new Lines("Keys removed per second", SHORT, [{ name: "expired", text: "expired" }, { name: "evicted", text: "evicted" }]),
     ];
     this.range = el("select", {}, ...RANGES.map(([length, text]) => el("option", { value: length }, text)));
     this.range.value = "900";

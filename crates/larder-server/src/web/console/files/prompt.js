@@ -34,7 +34,7 @@ export function split(line) {
         else put(source[at]);
       } else put(c);
     }
-    if (quote !== null) throw new Error("A quote has no end.");
+    if (quote !== null) throw new Error("A quote is not closed.");
     args.push(valueOf(Uint8Array.from(codes)));
   }
   return args;
@@ -257,7 +257,7 @@ export class PromptView {
     try {
       const progress = ({ looked, total }) => (this.rules.textContent = `MEMORY ANATOMY: ${count(looked)} of ${count(total)} keys`);
       const answer = await anatomy({ db: state.db, args: args.slice(2) }, progress);
-      return answer.result ?? { error: "The walk was stopped." };
+      return answer.result ?? { error: "The analysis was stopped." };
     } finally {
       this.stop.hidden = true;
       this.enter();

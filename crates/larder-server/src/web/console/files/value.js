@@ -131,7 +131,7 @@ export class ValueView {
     const link = navigator.clipboard ? el("button", { type: "button", onclick: () => navigator.clipboard.writeText(location.href) }, "Copy link") : null;
     replace(this.node, el("h2", {}, nameOf(key)), this.facts, el("div", { class: "bar" }, ...(kind === "none" ? [] : this.actions(ttl)), link), this.failure, this.body);
     if (errorOf(type) !== null) this.failure.textContent = show(type);
-    else if (kind === "none") this.failure.textContent = "There is no such key.";
+    else if (kind === "none") this.failure.textContent = "The key does not exist.";
     else if (kind === "string") await this.openString(turn);
     else if (TYPES[kind]) await this.openElements(TYPES[kind], turn);
   }
@@ -265,7 +265,7 @@ export class ValueView {
 
 /** Asks for a new key, and makes it. Returns its name, or null. */
 export async function makeKey() {
-  const form = await askFor("New key", { text: "The key is made as a string. Use the command line for other types.", fields: [{ name: "name", label: "Name" }, { name: "value", label: "Value", rows: 6 }], action: "Create" });
+  const form = await askFor("New key", { text: "The new key is a string. Use the command line for other types.", fields: [{ name: "name", label: "Name" }, { name: "value", label: "Value", rows: 6 }], action: "Create" });
   if (form === null) return null;
   if ((await call("SET", form.name, form.value.replaceAll("\r\n", "\n"), "NX")) === null) throw new Error("A key of that name exists.");
   return form.name;
