@@ -1,6 +1,6 @@
 //! Client-side caching with several threads: a client that believes the messages never keeps a stale value.
 
-use larder_testkit::{Client, Server, Value, full_run};
+use larder_testkit::{Client, Clock, Kind, Server, Value, full_run, temp_dir};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -245,4 +245,26 @@ fn keys_that_expire_by_themselves() {
     });
     names[0].sort();
     assert_eq!(names[0], ["h", "k"]);
+}
+
+/// A client has not changed a key that its own command finds expired, so `NOLOOP` does not leave the key out.
+#[test]
+fn a_client_without_loop_learns_that_a_key_has_expired() {
+    let dir = temp_dir();
+    let mut clock = Clock::new(&dir);
+    let server = clock.start_server(&Kind::Larder.program(), 1, &["--enable-debug-command", "yes"]);
+    let mut admin = server.client();
+    assert_eq!(admin.ask("DEBUG SET-ACTIVE-EXPIRE 0").text(), "OK");
+    for command in ["GET k", "TOUCH k", "APPEND k x", "RENAME other k"] {
+        admin.ask("MSET other o k v");
+        admin.ask("PEXPIRE k 100");
+        let mut cacher = Cacher::connect(&server, "NOLOOP");
+        assert_eq!(cacher.ask("GET k").text(), "v");
+        clock.advance(1_000);
+        assert!(!cacher.ask(command).is_error(), "{command}");
+        assert_eq!(cacher.told, 0, "the message follows the reply");
+        cacher.ask("PING");
+        assert_eq!(cacher.told, 1, "{command}");
+    }
+    let _ = std::fs::remove_dir_all(dir);
 }

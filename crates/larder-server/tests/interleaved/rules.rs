@@ -15,6 +15,9 @@ pub struct Circumstances {
     /// A script hangs in a transaction of the sequence. Larder sends the invalidations of the transaction when it ends, to those who
     /// track keys by then; Valkey sends earlier ones meanwhile.
     pub hangs_in_transaction: bool,
+    /// A client of the sequence tracks keys with `NOLOOP`, and keys expire. Larder also tells it of a key that its own command finds
+    /// expired.
+    pub expires_without_loop: bool,
     /// Both servers have closed the connection. A client that is killed gets the replies that were ready; Valkey drops those that
     /// it has not written, in the middle of that to EXEC too.
     pub is_closed: bool,
@@ -38,12 +41,29 @@ pub fn agree_as_far_as_they_go(larder: &[Value], valkey: &[Value], circumstances
 
 /// Whether the replies and messages of one connection agree.
 pub fn agree(larder: &[Value], valkey: &[Value], circumstances: Circumstances) -> bool {
-    let (mut larder, mut valkey) = (normal(larder, circumstances), normal(valkey, circumstances));
+    let kept =
+        if circumstances.expires_without_loop { &invalidated_by_both(larder, valkey)[..] } else { larder };
+    let (mut larder, mut valkey) = (normal(kept, circumstances), normal(valkey, circumstances));
     if circumstances.is_closed {
         valkey.retain(|value| !value.text().starts_with(INCOMPLETE));
         larder.truncate(valkey.len());
     }
     larder.len() == valkey.len() && larder.iter().zip(&valkey).all(|(a, b)| a == b || are_both_refusals(a, b))
+}
+
+/// What Larder has sent, without invalidations of keys that Valkey has not invalidated.
+fn invalidated_by_both(larder: &[Value], valkey: &[Value]) -> Vec<Value> {
+    let mut valkey = valkey.to_vec();
+    let known: Vec<Value> = valkey.iter_mut().filter_map(invalidated).flat_map(std::mem::take).collect();
+    let mut larder = larder.to_vec();
+    larder.retain_mut(|value| match invalidated(value) {
+        Some(keys) => {
+            keys.retain(|key| known.contains(key));
+            !keys.is_empty()
+        }
+        None => true,
+    });
+    larder
 }
 
 /// A command may be refused for several reasons, of which one is a state of the server or of its user. Either is true, as

@@ -125,6 +125,8 @@ pub struct Interleaved {
     looks_again: bool,
     /// A client of the sequence tracks keys in broadcast mode, or there are keyspace notifications.
     broadcasts: bool,
+    /// A client of the sequence tracks keys with `NOLOOP`, and keys expire.
+    expires_without_loop: bool,
     /// The sequence has a pause.
     pauses: bool,
     /// The pause that is in force.
@@ -158,6 +160,7 @@ impl Interleaved {
             has_pipelines: false,
             looks_again: false,
             broadcasts: false,
+            expires_without_loop: false,
             pauses: false,
             pause: Pause::None,
             script_ended: false,
@@ -198,6 +201,12 @@ impl Interleaved {
             args.iter().any(|arg| arg.eq_ignore_ascii_case(b"BCAST"))
                 || is_word(args, 2, "notify-keyspace-events")
         });
+        let has_word = |words: &[&str]| {
+            sends(&|args| {
+                args.iter().any(|arg| words.iter().any(|word| arg.eq_ignore_ascii_case(word.as_bytes())))
+            })
+        };
+        self.expires_without_loop = has_word(&["NOLOOP"]) && has_word(&["PX", "PEXPIRE", "EXPIRE"]);
         self.looks_again = sends(&|args| {
             ["ACL", "PEXPIRE", "EXPIRE"].iter().any(|name| is_word(args, 0, name))
                 || is_word(args, 1, "TRACKING")
@@ -556,6 +565,7 @@ impl Interleaved {
                     swapped,
                     reloads,
                     hangs_in_transaction: self.hangs_in_transaction,
+                    expires_without_loop: self.expires_without_loop,
                     is_closed,
                     has_pipelines: self.has_pipelines,
                     pushes_at_will: self.broadcasts || self.has_pipelines,
