@@ -26,7 +26,7 @@ pub struct Connection {
     /// Whether a pause holds up commands of it, as far as is known.
     pub is_held: bool,
     /// Whether it is in a transaction, as far as is known.
-    queues: bool,
+    pub queues: bool,
     /// Whether a command was sent that moves an element when there is one, and may wait.
     pub moves: bool,
     /// Whether a script or a transaction was sent and may not have ended.

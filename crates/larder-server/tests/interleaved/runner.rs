@@ -323,8 +323,9 @@ impl Interleaved {
         if self.broadcasts && changes_tracking && clients[connection].owed > 0 {
             return true;
         }
-        // Other connections see LOADING meanwhile.
-        if self.threads != "1" && is_word(args, 1, "RELOAD") && clients[connection].owed > 0 {
+        // Other connections see LOADING meanwhile, and a transaction is refused, here.
+        let sender = &clients[connection];
+        if is_word(args, 1, "RELOAD") && (sender.queues || self.threads != "1" && sender.owed > 0) {
             return true;
         }
         let mut others = clients.iter().enumerate().filter(|(number, _)| *number != connection);
