@@ -60,10 +60,11 @@ impl SharedFields {
             shapes::sweep();
         }
         let is_on = engine.config.hot.hash_shared_fields.load(Relaxed);
-        let before = self.applied.replace(is_on);
-        if before != Some(is_on) {
+        // The engine has applied the option when it was created; it may have changed before the first tick.
+        let before = self.applied.replace(is_on).unwrap_or_else(shapes::is_enabled);
+        if before != is_on {
             shapes::enable(is_on);
-            self.is_new = is_on && before.is_some();
+            self.is_new = is_on;
         }
         if !is_on || engine.gate.is_loading() {
             return;
