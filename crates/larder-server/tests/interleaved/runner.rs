@@ -259,11 +259,14 @@ impl Interleaved {
                 self.settle()?;
                 self.await_silent(*connection)?;
                 self.note_pause()?;
-                let killer = &self.sides[1].clients[*connection];
-                let has_killed = match &killer.last_reply {
-                    Some(reply) => *reply == Value::Simple("OK".to_owned()),
-                    // Only one of the servers has replied. With more owed, the client waits.
-                    None => killer.owed == 1,
+                let ok = Value::Simple("OK".to_owned());
+                let has_killed = match &self.sides[1].clients[*connection].last_reply {
+                    Some(reply) => *reply == ok,
+                    // One of the servers may have replied.
+                    None => self
+                        .sides
+                        .iter()
+                        .any(|side| values_of(&side.clients[*connection].received).last() == Some(&ok)),
                 };
                 if has_killed && is_kill_of_script(args) { self.await_end_of_script() } else { Ok(()) }
             }
