@@ -410,12 +410,12 @@ mod tests {
         let expiring = "key = '{t}'\ntype = 'string'\nvalue = '{t}'\nexpire-at = 't'";
         let added = map(expiring, 1_500_999).unwrap();
         assert_eq!((added.key.as_slice(), added.expire_at_ms), (&b"text"[..], Some(1500)));
-        assert_eq!(map(expiring, 999).unwrap_err(), "'text' is no time");
+        assert_eq!(map(expiring, 999).unwrap_err(), "'text' is not a time");
         let scored = map("key = 'k'\ntype = 'zset'\nvalue = 'm'\nscore = 't'", -1_500_000).unwrap();
         assert!(scored.element.ends_with(&(-1.5_f64).to_le_bytes()));
         let stream = "key = 'k'\ntype = 'stream'\nid = 't'\nfields = ['t']";
         let entry = map(stream, 7_000).unwrap();
         assert_eq!(entry.element[4..20], [7_u64, 0].map(u64::to_le_bytes).concat());
-        assert_eq!(map(stream, -1).unwrap_err(), "'text' is no ID of an entry");
+        assert_eq!(map(stream, -1).unwrap_err(), "'text' is not an entry ID");
     }
 }
