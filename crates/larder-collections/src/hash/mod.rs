@@ -680,4 +680,12 @@ impl<'a, T: Iterator<Item = Field<'a>>, S: Iterator<Item = Field<'a>>> Iterator 
             Iter::Shaped(fields) => fields.next(),
         }
     }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, f: F) -> B {
+        match self {
+            Iter::Table(fields) => fields.fold(init, f),
+            Iter::Shaped(fields) => fields.fold(init, f),
+        }
+    }
 }

@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
         Walk { page, group: &[0; GROUP_BYTES], groups, slots: page.slots(), index: 0, below: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Step> {
         while self.index < self.slots {
             let (index, below, lane) = (self.index, self.below, self.index % LANES);
