@@ -1,12 +1,9 @@
-//! What a key and its value would take in memory, before there is a table that holds them: for tools that size data.
+//! Estimates the memory that a key and its value will take, for tools that size data without a table.
 
 use crate::key_table::{INLINE_MAX, record_bytes_about};
 use crate::value::Value;
 use larder_packed::bytes::SharedBytes;
-use larder_packed::segment::IntoRaw;
-
-/// A pointer in a record.
-const POINTER_BYTES: u64 = 8;
+use larder_packed::segment::{IntoRaw, POINTER_BYTES};
 
 /// The memory of a value that a key holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,24 +15,31 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// That of a string.
+    /// The footprint of a string.
     pub fn of_string(bytes: &[u8]) -> Footprint {
         if bytes.len() <= INLINE_MAX {
-            return Footprint { in_record: bytes.len() as u64, outside: 0 };
+            return Footprint::within(bytes.len());
         }
-        Footprint { in_record: POINTER_BYTES, outside: SharedBytes::heap_bytes_for(bytes.len()) as u64 }
+        Footprint::beside(SharedBytes::heap_bytes_for(bytes.len()) as u64)
     }
 
-    /// That of a value in its smallest form. A hash counts its field names unless enough hashes of this process had the same
+    /// The footprint of a value in its smallest form. A hash counts its field names unless enough hashes of this process had the same
     /// ones before. O(n) in the blocks of the value.
     pub fn of(value: &Value) -> Footprint {
         let mut value = value.clone();
         value.settle();
-        let embedded = value.with_embedded(|bytes| bytes.map(|bytes| bytes.bytes().len() as u64));
-        match embedded {
-            Some(in_record) => Footprint { in_record, outside: 0 },
-            None => Footprint { in_record: POINTER_BYTES, outside: value.memory_bytes(0) },
-        }
+        let embedded = value.with_embedded(|bytes| bytes.map(|bytes| bytes.bytes().len()));
+        embedded.map_or_else(|| Footprint::beside(value.memory_bytes(0)), Footprint::within)
+    }
+
+    /// The footprint of a value that its record holds.
+    fn within(bytes: usize) -> Footprint {
+        Footprint { in_record: bytes as u64, outside: 0 }
+    }
+
+    /// The footprint of a value to which its record has a pointer.
+    fn beside(heap_bytes: u64) -> Footprint {
+        Footprint { in_record: POINTER_BYTES as u64, outside: heap_bytes }
     }
 
     /// About the bytes of a key with this value, its share of free room in the table included.

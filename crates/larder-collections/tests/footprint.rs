@@ -1,4 +1,4 @@
-//! What a key and its value are said to take is what a table of such keys takes.
+//! The estimated footprint of keys matches the memory that a table of them takes.
 
 use larder_collections::footprint::Footprint;
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};

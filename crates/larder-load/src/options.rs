@@ -107,7 +107,7 @@ pub struct Report {
     pub elements: u64,
     /// Bytes of values and payloads.
     pub payload_bytes: u64,
-    /// Memory that they take in Larder, about.
+    /// Memory that they take in Larder, about. Only a dry run counts collections.
     pub memory_bytes: u64,
     /// Commands that were sent as they are, or would be.
     pub commands: u64,

@@ -44,7 +44,7 @@ pub struct Sent {
     pub elements: u64,
     /// Bytes of the value or payload.
     pub payload_bytes: u64,
-    /// Memory that the key takes in Larder, about.
+    /// Memory that the key takes in Larder, about. Only a dry run counts a collection.
     pub memory_bytes: u64,
 }
 

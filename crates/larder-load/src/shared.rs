@@ -51,7 +51,7 @@ pub struct Counts {
     pub elements: AtomicU64,
     /// Bytes of values or payloads.
     pub payload_bytes: AtomicU64,
-    /// Memory that the keys take in Larder, about.
+    /// Memory that the keys take in Larder, about. Only a dry run counts collections.
     pub memory_bytes: AtomicU64,
     /// Commands that were sent as they are.
     pub commands: AtomicU64,

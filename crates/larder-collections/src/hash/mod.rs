@@ -549,7 +549,7 @@ impl Hash {
         let names = table.iter().map(|row| row.key());
         let is_found = shapes::find(Fingerprint::of(names.clone()), names).is_some();
         if is_found {
-            // So that this thread looks again when it settles the hash.
+            // A thread that has found none for a long time looks for only some. This one must look when it settles the hash.
             shapes::note_outcome(true);
         }
         is_found

@@ -21,16 +21,16 @@ pub enum Unchanged<E> {
     IsInline,
 }
 
-/// What becomes of a value after a change.
+/// How a changed value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBack {
-    /// An embedded one keeps its bytes: nothing was changed, or the caller removes the key.
+    /// The record keeps its bytes: nothing was changed, or the caller removes the key.
     No,
-    /// It is stored outside, as it is too large for its record.
+    /// The value is too large for its record, and is stored outside.
     Large,
-    /// It is stored in its record, if it fits and does not change often, and settled before.
+    /// The record gets the value, if that fits and does not change often.
     Small {
-        /// Whether it may become smaller.
+        /// Whether the value is settled before, as that may make it smaller.
         settles: bool,
     },
 }
@@ -96,11 +96,9 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         if self.stays_out(hash) {
             return;
         }
-        let Some(mut value) = self.record_at(hash, index).into_out() else { return };
         if settles {
-            value.settle();
+            return self.settle_at(hash, index);
         }
-        drop(value);
         self.return_small(hash, index);
     }
 

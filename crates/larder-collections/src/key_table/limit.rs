@@ -1,4 +1,4 @@
-//! How large a value may be that lives in the record of its key.
+//! The size limit of values that live in the record of their key.
 
 use larder_packed::segment::{EMBEDDED_MAX, Embedded};
 use std::sync::atomic::AtomicUsize;

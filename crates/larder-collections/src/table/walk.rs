@@ -135,7 +135,7 @@ impl<'a, L: Layout> Iterator for Iter<'a, L> {
         }
     }
 
-    /// What `for_each` comes to: one loop for each block, without a question at every entry.
+    /// `for_each` uses this: one loop for each block, which does not ask at every entry what the block is.
     #[inline]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
         let first = match self.rows {

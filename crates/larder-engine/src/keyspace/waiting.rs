@@ -30,7 +30,7 @@ pub enum Extreme {
 /// From where a client that waits reads a stream.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadFrom {
-    /// What comes after this id.
+    /// The entries after this id.
     After(StreamId),
     /// The newest entry, whichever that is when there is one (`+`).
     Newest,

@@ -11,11 +11,11 @@ use std::time::Duration;
 /// Whether what a link had received is applied when a thread has waited for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caught {
-    /// It is, or there is no link to wait for.
+    /// All is applied, or there is no link to wait for.
     Up,
-    /// It is not, though the link works: the stream is longer than the wait.
+    /// Some is not applied, though the link works: the stream is longer than the wait.
     Behind,
-    /// It is not, and the link has done nothing: its thread waits for a processor, or a command takes long. It has dealt
+    /// Some is not applied, and the link has done nothing: its thread waits for a processor, or a command takes long. It has dealt
     /// with this many bytes.
     Stuck(u64),
 }

@@ -61,7 +61,7 @@ pub use probe::LANES;
 pub use raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, InRecord, IntoRaw, KINDS_MAX};
 pub use record::{
     EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
-    Record, Removed, ValueRef, long_key_heap_bytes, record_bytes_of,
+    POINTER_BYTES, Record, Removed, ValueRef, long_key_heap_bytes, record_bytes_of,
 };
 pub use records::{Gone, RecordMut, RecordPage, Records};
 pub use rows::{

@@ -41,7 +41,8 @@ const ACCESS_AT: usize = 1;
 const EXPIRY_AT: usize = 4;
 const EXPIRY_BYTES: usize = 6;
 const ACCESS_MAX: u32 = (1 << 24) - 1;
-const POINTER_BYTES: usize = size_of::<*mut u8>();
+/// Bytes that a record needs for a key or a value that is stored outside.
+pub const POINTER_BYTES: usize = size_of::<*mut u8>();
 const LONG_KEY_HEADER: usize = 4;
 
 /// The longest record.
@@ -253,8 +254,7 @@ pub fn long_key_heap_bytes(key: &[u8]) -> usize {
 
 /// Bytes of a record with this key and this many bytes of value, and those of the block that holds a long key.
 pub fn record_bytes_of(key: &[u8], expires: bool, value_bytes: usize) -> (usize, usize) {
-    let key_bytes = if key.len() <= KEY_INLINE_MAX { key.len() } else { POINTER_BYTES };
-    (record_bytes(key_bytes, expires, value_bytes), long_key_heap_bytes(key))
+    (record_bytes(KeyField::stored_bytes(key), expires, value_bytes), long_key_heap_bytes(key))
 }
 
 /// A key as a record holds it.

@@ -10,6 +10,7 @@ use larder_collections::hash::HashEncoding;
 use larder_collections::key_table::Entry;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue, ValueRef};
 use larder_collections::set::SetEncoding;
+use larder_collections::shapes;
 use larder_collections::sorted_set::SortedSetEncoding;
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
@@ -44,24 +45,23 @@ pub(super) fn dict_resizing(context: &mut Context<'_>, _args: Args<'_>) -> Comma
 
 /// `EMBEDDED-MAX bytes`: how large a collection may be that lives in the record of its key.
 pub(super) fn embedded_max(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let bytes = number::positive(args.at(2))?;
-    larder_collections::key_table::limit_embedded(usize::try_from(bytes).unwrap_or(usize::MAX));
-    context.reply.ok();
-    Ok(())
+    set_count(context, args, larder_collections::key_table::limit_embedded)
 }
 
 /// `HASH-SHAPES-FROM count`: how many hashes with the same field names share them from then on.
 pub(super) fn hash_shapes_from(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let count = number::positive(args.at(2))?;
-    larder_collections::shapes::require_users(u8::try_from(count.max(1)).unwrap_or(u8::MAX));
-    context.reply.ok();
-    Ok(())
+    let require = |count| shapes::require_users(u8::try_from(count).unwrap_or(u8::MAX).max(1));
+    set_count(context, args, require)
 }
 
 /// `HASH-SHAPES-MAX count`: how many lists of field names may be shared at a time.
 pub(super) fn hash_shapes_max(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    set_count(context, args, shapes::limit_shapes)
+}
+
+fn set_count(context: &mut Context<'_>, args: Args<'_>, set: impl FnOnce(usize)) -> CommandResult {
     let count = number::positive(args.at(2))?;
-    larder_collections::shapes::limit_shapes(usize::try_from(count).unwrap_or(usize::MAX));
+    set(usize::try_from(count).unwrap_or(usize::MAX));
     context.reply.ok();
     Ok(())
 }
