@@ -326,6 +326,8 @@ impl Bus {
         if mails.iter().any(|mail| matches!(mail, ForBus::Ask(_))) {
             // A client that has just changed an option sees that.
             self.read_settings();
+            // What a reply shows, the map has: a client that reads of an address is sent to it.
+            self.act();
         }
         for mail in mails {
             match mail {

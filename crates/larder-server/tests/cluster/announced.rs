@@ -202,6 +202,29 @@ fn redirections_name_what_is_announced() {
     }
 }
 
+/// However a question and a command fall between two packets of the bus: once CLUSTER NODES shows an
+/// address, clients are sent there.
+#[test]
+fn what_is_shown_is_where_clients_are_sent() {
+    const CHANGES: u16 = 20;
+    let (a, b) = (Node::larder(), Node::larder());
+    join(&[&a, &b]);
+    let (key, id) = (tag("k", |slot| slot > 8191), b.id());
+    let (mut asking, mut changing) = (a.client(), b.client());
+    let mut is_shown = |port: u16| {
+        asking.send_all(&[&["CLUSTER", "NODES"][..], &["GET", &key]]);
+        let [nodes, moved] = [(); 2].map(|()| text(&asking.read().expect("a reply")));
+        let is_shown = nodes.lines().any(|line| line.starts_with(&id) && line.contains(&format!(":{port}@")));
+        assert!(!is_shown || moved.ends_with(&format!(":{port}")), "{nodes}{moved}");
+        is_shown
+    };
+    for port in 7001..7001 + CHANGES {
+        changing.ask(&format!("CONFIG SET cluster-announce-client-port {port}"));
+        // Without a pause: the moment between the two is short.
+        until("the port is known", || (0..1000).any(|_| is_shown(port)));
+    }
+}
+
 /// The other node learns the address that a node comes from.
 #[test]
 fn a_node_comes_from_the_address_that_it_is_told() {
