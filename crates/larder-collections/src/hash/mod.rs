@@ -261,6 +261,7 @@ impl Hash {
     }
 
     /// Sets the value of a field; true if the field was not there.
+    #[inline]
     pub fn set(
         &mut self,
         name: &[u8],
@@ -269,7 +270,29 @@ impl Hash {
         limits: HashLimits,
         now_ms: u64,
     ) -> bool {
-        if self.is_shaped() && !matches!(expiry, FieldExpiry::At(_)) && self.set_shaped(name, value, limits) {
+        match &mut self.form {
+            Form::Table(table) if table.expiring() == 0 && !matches!(expiry, FieldExpiry::At(_)) => {
+                let added = table.put(FieldValueNew { field: name, value, expire_at_ms: None });
+                if name.len().max(value.len()) > limits.bytes_max || table.len() as u64 > limits.count_max {
+                    table.set_mark();
+                }
+                added
+            }
+            _ => self.set_otherwise(name, value, expiry, limits, now_ms),
+        }
+    }
+
+    /// The same for a hash that has a shape or fields that expire, or gets one.
+    #[inline(never)]
+    fn set_otherwise(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        expiry: FieldExpiry,
+        limits: HashLimits,
+        now_ms: u64,
+    ) -> bool {
+        if !matches!(expiry, FieldExpiry::At(_)) && self.set_shaped(name, value, limits) {
             return false;
         }
         let mut is_new = None;
