@@ -67,6 +67,7 @@ impl<V: IntoRaw> RecordPage<V> {
     }
 
     /// The record in a slot; None for a hole.
+    #[inline]
     pub fn record(&self, index: usize) -> Option<Record<'_, V>> {
         Some(self.record_in(self.page.slot(index)?))
     }

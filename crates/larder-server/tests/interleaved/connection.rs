@@ -29,6 +29,8 @@ pub struct Connection {
     pub queues: bool,
     /// Whether a command was sent that moves an element when there is one, and may wait.
     pub moves: bool,
+    /// Whether a command was sent that takes rights from users, and what it is part of may not have ended.
+    pub takes_rights: bool,
     /// Whether a script or a transaction was sent and may not have ended.
     pub carries_script: bool,
     /// Whether a script that hangs was sent and may not have ended.
@@ -71,6 +73,7 @@ impl Connection {
             is_held: false,
             queues: false,
             moves: false,
+            takes_rights: false,
             carries_script: false,
             carries_hang: false,
             hang_waits: false,
@@ -91,6 +94,7 @@ impl Connection {
             is_held: false,
             queues: false,
             moves: false,
+            takes_rights: false,
             carries_script: false,
             carries_hang: false,
             hang_waits: false,
@@ -123,6 +127,7 @@ impl Connection {
         self.queues =
             is(0, "MULTI") || self.queues && !["EXEC", "DISCARD", "RESET"].iter().any(|end| is(0, end));
         self.moves |= is(0, "BLMOVE") || is(0, "BRPOPLPUSH");
+        self.takes_rights |= is(0, "ACL") && (is(1, "SETUSER") || is(1, "DELUSER") || is(1, "LOAD"));
         self.carries_script |= may_be_offloaded(args);
         self.carries_hang |= hangs(args);
         self.hang_waits |= hangs(args) && self.owed > 1;
@@ -134,6 +139,7 @@ impl Connection {
         self.owed = self.owed.saturating_sub(replies.clone().count());
         self.last_reply = replies.next_back().cloned().or(self.last_reply.take());
         self.moves &= self.owed > 0 || self.queues;
+        self.takes_rights &= self.owed > 0 || self.queues;
         self.carries_script &= self.owed > 0;
         self.carries_hang &= self.owed > 0 || self.queues;
         self.hang_waits &= self.carries_hang;

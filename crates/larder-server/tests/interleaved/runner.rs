@@ -326,6 +326,11 @@ impl Interleaved {
         if self.broadcasts && changes_tracking && clients[connection].owed > 0 {
             return true;
         }
+        // Valkey counts a client whose rights are gone until its event loop sleeps, Larder until the command has ended.
+        let counts = ["PUBSUB", "PUBLISH", "SPUBLISH"].iter().any(|name| is_word(args, 0, name));
+        if counts && clients[connection].takes_rights {
+            return true;
+        }
         // Other connections see LOADING meanwhile, and a transaction is refused, here.
         let sender = &clients[connection];
         if is_word(args, 1, "RELOAD") && (sender.queues || self.threads != "1" && sender.owed > 0) {

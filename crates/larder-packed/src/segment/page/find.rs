@@ -64,6 +64,7 @@ impl Page {
         None
     }
 
+    #[inline]
     pub(super) fn locate(&self, index: usize) -> Slot {
         let g = index / LANES;
         self.locate_in(&self.groups()[g], self.anchor(g), g, index % LANES)

@@ -151,6 +151,7 @@ impl Page {
     }
 
     /// The entry of a slot by its number; None for a hole or a number beyond the last.
+    #[inline]
     pub fn slot(&self, index: usize) -> Option<Slot> {
         if index >= self.slots() || self.tag(index) == 0 {
             return None;

@@ -6,7 +6,7 @@
 //!    marks: 1 the field is a pointer | 2 the value is | 4 there is an expiry
 //! ```
 
-use super::layout::{Layout, POINTER_BYTES, Row, out_string, put_out};
+use super::layout::{Layout, POINTER_BYTES, Row, is_same, out_string, put_out};
 use crate::bytes::SharedBytes;
 
 /// The longest field that lives in its entry.
@@ -127,10 +127,10 @@ unsafe impl Layout for FieldValue {
     unsafe fn has_key(entry: &[u8], key: &[u8]) -> bool {
         let klen = usize::from(entry[0]);
         if klen < usize::from(MARKED) {
-            return klen == key.len() && entry[1..][..klen] == *key;
+            return klen == key.len() && is_same(&entry[1..][..klen], key);
         }
         // SAFETY: passed on to the caller.
-        unsafe { Self::key(entry) == key }
+        is_same(unsafe { Self::key(entry) }, key)
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //! So no member of usual text pays for the few that are long or odd.
 
-use super::layout::{Layout, POINTER_BYTES, out_string, put_out};
+use super::layout::{Layout, POINTER_BYTES, is_same, out_string, put_out};
 use crate::bytes::SharedBytes;
 
 /// The longest member that lives in its entry.
@@ -64,6 +64,15 @@ unsafe impl Layout for Member {
             // SAFETY: this form holds a pointer at 1; the rest is the caller's promise.
             [OUT, ..] => unsafe { out_string(entry, 1) },
             _ => entry,
+        }
+    }
+
+    #[inline]
+    unsafe fn has_key(entry: &[u8], key: &[u8]) -> bool {
+        match entry {
+            // SAFETY: passed on to the caller.
+            [ESCAPE | OUT, ..] => unsafe { Self::key(entry) == key },
+            _ => is_same(entry, key),
         }
     }
 }

@@ -147,8 +147,21 @@ impl<L: Layout> Run<L> {
     /// The entry of a key.
     #[inline]
     pub fn find(&self, key: &[u8]) -> Option<Row<'_, L>> {
-        // SAFETY: N1.
-        self.rows().find(|row| unsafe { L::has_key(row.bytes, key) })
+        let (head, entries) = self.bytes().split_at_checked(EQUAL_HEAD)?;
+        let len = usize::from(head[1]);
+        if head[0] & EQUAL == 0 || len == 0 {
+            // SAFETY: N1.
+            return self.rows().find(|row| unsafe { L::has_key(row.bytes, key) });
+        }
+        for (index, entry) in entries.chunks_exact(len).enumerate() {
+            // SAFETY: N1.
+            if unsafe { L::has_key(entry, key) } {
+                let slot = Slot::of_run(index, EQUAL_HEAD + index * len, len);
+                // SAFETY: N1.
+                return Some(unsafe { Row::new(entry, slot) });
+            }
+        }
+        None
     }
 
     /// The entry of a number.
