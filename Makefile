@@ -25,7 +25,7 @@ help:
 run:
 	$(CARGO) run --release
 
-# The server and the loader, optimized, in target/release.
+# The server, optimized, in target/release.
 build:
 	$(CARGO) build --release
 

@@ -9,6 +9,7 @@ use crate::reader::{Columns, Format, Layout};
 use crate::security::Security;
 use crate::server::{self, Named};
 use crate::target::Target;
+use crate::words::count;
 use lexopt::{Arg, Parser, ValueExt};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -44,6 +45,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed> {
     }
     state.finish().map(|options| Parsed::Load(Box::new(options)))
 }
+
+/// The options that name an input.
+const INPUTS: &str = "--csv, --tsv, --ndjson, --parquet, --resp, --rdb, --aof and --from";
 
 /// What the input is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,8 +130,10 @@ impl Unfinished {
                 let path = path(parser, name)?;
                 let text =
                     std::fs::read_to_string(&path).map_err(|error| Error::file(path.display(), &error))?;
-                if self.file.replace(Draft::parse(&text)?).is_some() {
-                    return Err(Error::Usage("more than one mapping is given".to_owned()));
+                let draft = Draft::parse(&text)
+                    .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+                if self.file.replace(draft).is_some() {
+                    return Err(Error::Usage("--mapping is given more than once".to_owned()));
                 }
             }
             "host" => self.host = Some(text(parser, name)?),
@@ -149,7 +155,8 @@ impl Unfinished {
 
     fn kind(&mut self, name: &str, value: Option<String>) -> Result<()> {
         if self.draft.kind.is_some() {
-            return Err(Error::Usage("more than one type is given".to_owned()));
+            let what = "more than one type is given: use one of --hash, --list, --set, --stream, --string and --zset";
+            return Err(Error::Usage(what.to_owned()));
         }
         (self.draft.kind, self.draft.value) = (Some(name.to_owned()), value);
         Ok(())
@@ -157,7 +164,7 @@ impl Unfinished {
 
     fn read(&mut self, input: Input, path: PathBuf) -> Result<()> {
         match self.input.replace((input, path)) {
-            Some(_) => Err(Error::Usage("more than one input is given".to_owned())),
+            Some(_) => Err(Error::Usage(format!("more than one input is given: use one of {INPUTS}"))),
             None => Ok(()),
         }
     }
@@ -170,19 +177,19 @@ impl Unfinished {
         }
         let has_rows = matches!(input, Input::Parquet | Input::Table(_));
         if let (Some(name), false) = (&self.mapping, has_rows) {
-            return refuse(name, "is for --csv, --tsv, --ndjson and --parquet");
+            return refuse(name, "works only with --csv, --tsv, --ndjson and --parquet");
         }
         if self.delimiter.is_some() && input != Input::Table(Format::Csv) {
-            return refuse("delimiter", "is for --csv");
+            return refuse("delimiter", "works only with --csv");
         }
         if self.columns != Columns::Header
             && !matches!(input, Input::Table(Format::Csv) | Input::Table(Format::Tsv))
         {
-            return refuse("no-header", "and --columns are for --csv and --tsv");
+            return refuse("no-header", "and --columns work only with --csv and --tsv");
         }
         let is_gathered = has_rows || input == Input::Resp;
         if self.adjacent && !is_gathered {
-            return refuse("adjacent", "is for rows and for --resp");
+            return refuse("adjacent", "works only with --csv, --tsv, --ndjson, --parquet and --resp");
         }
         if self.state.is_some() && matches!(input, Input::Aof | Input::Server) {
             return refuse("state", "does not work with --aof and --from, which cannot be resumed");
@@ -194,18 +201,19 @@ impl Unfinished {
     }
 
     fn finish(mut self) -> Result<Options> {
-        let (input, path) = self.input.clone().ok_or_else(|| {
-            let all = "--csv, --tsv, --ndjson, --parquet, --resp, --rdb, --aof or --from";
-            Error::Usage(format!("no input: add one of {all}"))
-        })?;
+        let (input, path) = self
+            .input
+            .clone()
+            .ok_or_else(|| Error::Usage(format!("no input is given: use one of {INPUTS}")))?;
         self.check(input)?;
         if input == Input::Parquet && path.as_os_str() == "-" {
-            let what = "--parquet takes a file: Parquet is read from its end, which the standard input does not allow";
+            let what =
+                "--parquet needs a file: Parquet is read from its end, which standard input does not allow";
             return Err(Error::Usage(what.to_owned()));
         }
         let workers = self.workers.unwrap_or_else(default_workers);
         if workers == 0 || workers > 1024 {
-            return Err(Error::Usage("--workers takes 1 to 1024".to_owned()));
+            return Err(Error::Usage(format!("--workers takes a number from 1 to 1024, not {workers}")));
         }
         let source = self.source(input, &path)?;
         let target = self.target(matches!(&source, Source::Server(from, _) if from.security.is_tls()))?;
@@ -240,7 +248,7 @@ impl Unfinished {
                     from.security = self.security()?;
                 }
                 if self.db.is_some() && db.is_none() {
-                    let what = "--db with --from needs the database there: redis://host/0";
+                    let what = "--db with --from needs the database of the source in its address, as in redis://host/0";
                     return Err(Error::Usage(what.to_owned()));
                 }
                 Source::Server(from, db)
@@ -265,12 +273,13 @@ impl Unfinished {
     fn target(&self, reads_tls: bool) -> Result<Target> {
         let files = [&self.authorities, &self.certificate, &self.certificate_key];
         if !self.tls && !reads_tls && files.iter().any(|file| file.is_some()) {
-            let what = "--cacert, --cert and --cert-key are for --tls and for --from rediss://";
+            let what = "--cacert, --cert and --cert-key work only with --tls or --from rediss://";
             return Err(Error::Usage(what.to_owned()));
         }
         let password = std::env::var("LARDER_LOAD_PASSWORD").ok();
         if self.user.is_some() && password.is_none() {
-            return Err(Error::Usage("--user needs a password in LARDER_LOAD_PASSWORD".to_owned()));
+            let what = "--user needs a password: set the environment variable LARDER_LOAD_PASSWORD";
+            return Err(Error::Usage(what.to_owned()));
         }
         Ok(Target {
             host: self.host.clone().unwrap_or_else(|| "127.0.0.1".to_owned()),
@@ -286,7 +295,7 @@ impl Unfinished {
         let usage = |text: &str| Error::Usage(text.to_owned());
         let authorities = self.authorities.as_deref();
         let authorities =
-            authorities.ok_or_else(|| usage("TLS needs --cacert: the authorities that are trusted"))?;
+            authorities.ok_or_else(|| usage("TLS needs --cacert with a file of trusted authorities"))?;
         let identity = match (&self.certificate, &self.certificate_key) {
             (Some(certificate), Some(key)) => Some((certificate.as_path(), key.as_path())),
             (None, None) => None,
@@ -303,23 +312,26 @@ fn default_workers() -> usize {
 }
 
 fn path(parser: &mut Parser, name: &str) -> Result<PathBuf> {
-    parser.value().map(PathBuf::from).map_err(|_| Error::Usage(format!("--{name} takes a file")))
+    parser.value().map(PathBuf::from).map_err(|_| Error::Usage(format!("--{name} needs a path")))
 }
 
 fn text(parser: &mut Parser, name: &str) -> Result<String> {
-    let value = parser.value().map_err(|_| Error::Usage(format!("--{name} takes a value")))?;
-    value.string().map_err(|_| Error::Usage(format!("--{name} takes text in UTF-8")))
+    let value = parser.value().map_err(|_| Error::Usage(format!("--{name} needs a value")))?;
+    value.string().map_err(|_| Error::Usage(format!("the value of --{name} is not UTF-8")))
 }
 
 fn number<T: FromStr>(parser: &mut Parser, name: &str) -> Result<T> {
-    text(parser, name)?.parse().map_err(|_| Error::Usage(format!("--{name} takes a number")))
+    let text = text(parser, name)?;
+    text.parse().map_err(|_| Error::Usage(format!("--{name} takes a number, not '{text}'")))
 }
 
 fn delimiter(text: &str) -> Result<u8> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
         [byte] if matches!(byte, b' '..=b'~' | b'\t') && *byte != b'"' => Ok(*byte),
-        _ => Err(Error::Usage("--delimiter takes one ASCII character other than a quote, or \\t".to_owned())),
+        _ => Err(Error::Usage(format!(
+            "--delimiter takes one ASCII character other than a quote, or \\t, not '{text}'"
+        ))),
     }
 }
 
@@ -327,7 +339,9 @@ fn delimiter(text: &str) -> Result<u8> {
 pub fn describe(report: &Report, is_dry: bool) -> String {
     let mut text = String::new();
     let Report { keys, elements, rows, row_unit, target, payload_bytes, memory_bytes, seconds, .. } = report;
-    let what = format!("{keys} keys with {elements} elements from {rows} {row_unit}");
+    let (keys, elements) = (count(*keys, "key", "keys"), count(*elements, "element", "elements"));
+    let one = row_unit.trim_end_matches('s');
+    let what = format!("{keys} with {elements} from {}", count(*rows, one, row_unit));
     let _ = match is_dry {
         true => writeln!(text, "would load {what}"),
         false => writeln!(text, "loaded {what} into {target}"),
@@ -340,18 +354,22 @@ pub fn describe(report: &Report, is_dry: bool) -> String {
         "{payload_bytes} bytes of payloads, {memory}{seconds:.1} seconds, {rate:.0} {row_unit} per second"
     );
     let counts = [
-        (report.commands, "commands were sent as they are"),
-        (report.expired, "keys had expired"),
-        (report.skipped_batches, "batches were loaded before"),
+        (report.commands, "command", "commands", "sent unchanged"),
+        (report.expired, "expired key", "expired keys", "skipped"),
+        (report.skipped_batches, "batch", "batches", "loaded by an earlier run"),
     ];
-    for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
-        let _ = writeln!(text, "{count} {what}");
+    for (n, one, many, what) in counts.into_iter().filter(|(n, ..)| *n > 0) {
+        let _ = writeln!(text, "{} {what}", count(n, one, many));
     }
     report.notes.iter().for_each(|note| {
         let _ = writeln!(text, "{note}");
     });
     if report.rejected > 0 {
-        let _ = writeln!(text, "{} {row_unit} or keys were not loaded:", report.rejected);
+        let what = match *row_unit {
+            "keys" => count(report.rejected, "key", "keys"),
+            unit => count(report.rejected, &format!("{one} or key"), &format!("{unit} or keys")),
+        };
+        let _ = writeln!(text, "{what} not loaded:");
         report.first_rejects.iter().for_each(|reason| {
             let _ = writeln!(text, "  {reason}");
         });
@@ -410,7 +428,7 @@ mod tests {
             let columns = columns.unwrap();
             assert!(matches!(columns.source, Source::Parquet(_)) && columns.input == Some("a".into()));
             let error = options("--parquet - --key {k} --hash").unwrap_err().to_string();
-            assert!(error.contains("which the standard input does not allow"), "{error}");
+            assert!(error.contains("which standard input does not allow"), "{error}");
         } else {
             let error = columns.unwrap_err().to_string();
             assert!(error.ends_with("cargo build --release -p larder-load --features parquet"), "{error}");
@@ -442,11 +460,11 @@ mod tests {
             assert_eq!(shown(&format!("--mapping FILE {option}")), expected, "{option}");
         }
         for (option, reason) in [
-            ("--hash", "both --hash and the mapping set a type"),
-            ("--list {m}", "both --list and the mapping set a type"),
+            ("--hash", "--hash and the mapping file both set a type"),
+            ("--list {m}", "--list and the mapping file both set a type"),
             ("--id i", "the type 'zset' takes no id"),
             ("--fields a", "the type 'zset' takes no fields"),
-            ("--mapping FILE", "more than one mapping is given"),
+            ("--mapping FILE", "--mapping is given more than once"),
         ] {
             assert_eq!(shown(&format!("{option} --mapping FILE")), reason);
             assert_eq!(shown(&format!("--mapping FILE {option}")), reason);

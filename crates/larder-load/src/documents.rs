@@ -44,8 +44,8 @@ command (strings with
 .BR SET ).
 The target is Larder, Valkey, or Redis 6.2 or later, standalone or a cluster.
 .PP
-Files other than text tables are read to the end before anything is sent. If such a file is damaged or truncated, the error names the offset
-or the row, and nothing is loaded.
+Files other than CSV, TSV and JSON tables are read to the end before anything is sent. If such a file is damaged or truncated, the error
+names the offset or the row, and nothing is loaded.
 "#;
 
 const AFTER: &str = r#".SH ENVIRONMENT
@@ -56,9 +56,14 @@ The password for the target.
 .B LARDER_LOAD_FROM_PASSWORD
 The password for the server of
 .BR \-\-from ,
-if its address has none.
+if its address contains none.
+.TP
+.B LARDER_LOAD_CERT_KEY_PASSWORD
+The password of the file of
+.BR \-\-cert\-key ,
+if it is encrypted.
 .SH EXIT STATUS
-0 if everything was loaded, 1 if the load failed or something was rejected, 2 if the command line is wrong.
+0 if everything was loaded, 1 if the load failed or something was rejected, 2 if the command line or the mapping is wrong.
 .SH SEE ALSO
 .BR larder-server (1)
 "#;

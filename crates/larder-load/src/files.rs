@@ -33,7 +33,7 @@ pub fn open(
 ) -> Result<Box<dyn Read + Send>> {
     let Some(path) = &options.input else {
         let unpacked = packed::unpacked(tap(Box::new(io::stdin())));
-        return unpacked.map_err(|error| Error::file("the input", &error));
+        return unpacked.map_err(|error| Error::file("standard input", &error));
     };
     let file = File::open(path).map_err(|error| Error::file(path.display(), &error))?;
     packed::unpacked(tap(Box::new(file))).map_err(|error| Error::file(path.display(), &error))
@@ -48,7 +48,7 @@ fn open_file(path: &Path) -> Result<Box<dyn Read + Send>> {
 fn size_of(path: &Path) -> Result<Option<u64>> {
     let facts = fs::metadata(path).map_err(|error| Error::file(path.display(), &error))?;
     if facts.is_dir() {
-        return Err(Error::File(format!("{}: is a folder", path.display())));
+        return Err(Error::File(format!("{}: this is a directory, not a file", path.display())));
     }
     Ok(facts.is_file().then_some(facts.len()))
 }
@@ -71,7 +71,7 @@ pub fn check_outputs(options: &Options, inputs: &VecDeque<PathBuf>) -> Result<()
         // What is not there yet is none of them.
         let Some(output) = path.as_ref().and_then(|path| path.canonicalize().ok()) else { continue };
         if inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| input == output)) {
-            return Err(Error::Usage(format!("{option} {}: this file is an input", output.display())));
+            return Err(Error::Usage(format!("{option} {}: this file is also an input", output.display())));
         }
     }
     Ok(())
@@ -93,8 +93,11 @@ fn append_only(path: &Path) -> Result<Vec<PathBuf>> {
     manifests.retain(|path| is_manifest(path) && !is_temporary(path));
     match &manifests[..] {
         [manifest] => listed(manifest),
-        [] => Err(Error::File(format!("{}: no manifest", path.display()))),
-        _ => Err(Error::File(format!("{}: more than one manifest: name one", path.display()))),
+        [] => Err(Error::File(format!("{}: the directory contains no manifest", path.display()))),
+        _ => Err(Error::File(format!(
+            "{}: the directory contains more than one manifest: name the one to load",
+            path.display()
+        ))),
     }
 }
 
@@ -106,7 +109,9 @@ fn listed(manifest: &Path) -> Result<Vec<PathBuf>> {
     let bytes = read.map_err(|error| Error::file(manifest.display(), &error))?;
     if bytes as u64 > MANIFEST_BYTES_MAX {
         let name = manifest.display();
-        return Err(Error::File(format!("{name}: more than {MANIFEST_BYTES_MAX} bytes: not a manifest")));
+        return Err(Error::File(format!(
+            "{name}: a file of more than {MANIFEST_BYTES_MAX} bytes is not a manifest"
+        )));
     }
     let folder = manifest.parent().unwrap_or(Path::new("."));
     let (mut base, mut increments) = (None, Vec::new());
@@ -115,29 +120,29 @@ fn listed(manifest: &Path) -> Result<Vec<PathBuf>> {
         if line.len() >= MANIFEST_LINE_BYTES_MAX {
             return Err(odd("longer than a line of a manifest can be"));
         }
-        let words = split_args(line.as_bytes()).ok_or_else(|| odd("a quote that is not closed"))?;
+        let words = split_args(line.as_bytes()).ok_or_else(|| odd("the quote is not closed"))?;
         let word = |name: &[u8]| {
             words.chunks(2).rfind(|pair| pair[0].eq_ignore_ascii_case(name)).and_then(|pair| pair.get(1))
         };
         let (Some(name), Some(kind)) = (word(b"file"), word(b"type")) else {
             return Err(odd("not a line of a manifest"));
         };
-        let name = String::from_utf8(name.clone()).map_err(|_| odd("a name that is not UTF-8"))?;
+        let name = String::from_utf8(name.clone()).map_err(|_| odd("the name of the file is not UTF-8"))?;
         if name.is_empty() || name.contains('/') {
-            return Err(odd("a name with a path"));
+            return Err(odd("the name of the file contains a path"));
         }
         let path = folder.join(name);
         // Servers look at the first letter.
         match kind.first() {
             Some(b'b') if base.is_none() => base = Some(path),
-            Some(b'b') => return Err(odd("a second base")),
+            Some(b'b') => return Err(odd("this is a second base file")),
             Some(b'i') => increments.push(path),
             Some(b'h') => {}
-            _ => return Err(odd("an unknown type")),
+            _ => return Err(odd("unknown type of file")),
         }
     }
     if base.is_none() && increments.is_empty() {
-        return Err(Error::File(format!("{}: lists no file", manifest.display())));
+        return Err(Error::File(format!("{}: the manifest lists no file", manifest.display())));
     }
     Ok(base.into_iter().chain(increments).collect())
 }
@@ -183,7 +188,7 @@ pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Sur
         };
         let mut rest = (source, (0, Vec::new()));
         if is_rdb && number > 0 {
-            let what = "begins like an RDB file, which only the first file of a manifest can do";
+            let what = "this is an RDB file, which only the first file of a manifest can be";
             return Err(Error::File(format!("{name}: offset 0: {what}")));
         }
         if is_rdb {
@@ -215,7 +220,7 @@ fn table_survey(
         return Ok(None);
     }
     let source = open_file(path)?;
-    let rows = |each: Each<'_>| reader::read(source, layout, mapping, each);
+    let rows = |each: Each<'_>| reader::read((&options.name(), source), layout, mapping, each);
     survey::of_rows(rows, &mapping.key, options.db.unwrap_or(0), room_bytes(options))
 }
 
@@ -246,16 +251,16 @@ mod tests {
         for (text, reason) in [
             ("", "lists no file"),
             ("file a seq 1 type h\n", "lists no file"),
-            ("file a/b seq 1 type i\n", "line 1: a name with a path"),
-            ("file a seq 1 type b\nfile b seq 2 type b\n", "line 2: a second base"),
-            ("file a seq 1 type x\n", "line 1: an unknown type"),
+            ("file a/b seq 1 type i\n", "line 1: the name of the file contains a path"),
+            ("file a seq 1 type b\nfile b seq 2 type b\n", "line 2: this is a second base file"),
+            ("file a seq 1 type x\n", "line 1: unknown type of file"),
             ("file a seq\n", "line 1: not a line of a manifest"),
-            ("file \"a\n", "line 1: a quote that is not closed"),
+            ("file \"a\n", "line 1: the quote is not closed"),
             (
                 &format!("file a seq 1 type i x {}\n", "y".repeat(1024)),
                 "line 1: longer than a line of a manifest can be",
             ),
-            (&"#\n".repeat(1 << 20), "not a manifest"),
+            (&"#\n".repeat(1 << 20), "is not a manifest"),
         ] {
             assert!(names(text).unwrap_err().ends_with(reason), "{text}");
         }

@@ -72,6 +72,6 @@ pub fn load(
 
 /// A command that is not gathered, in a load with a state file.
 pub fn not_gone_on_after(file: &str, offset: u64, name: &str) -> Error {
-    let what = "is sent as it is, and a load with --state could not go on after it";
+    let what = "cannot be collected by key, so a load with --state could not be resumed after it";
     Error::File(format!("{file}: offset {offset}: {name} {what}"))
 }

@@ -55,6 +55,7 @@ pub mod tail;
 pub mod target;
 pub mod template;
 pub mod understand;
+pub mod words;
 pub mod worker;
 
 pub use error::{Error, Result};

@@ -133,7 +133,8 @@ fn read(
     match &options.source {
         Source::Table(layout, mapping) => {
             let source = open(options)?;
-            let rows = |each: reader::Each<'_>| reader::read(source, layout, mapping, each);
+            let rows =
+                |each: reader::Each<'_>| reader::read((&options.name(), source), layout, mapping, each);
             Ok((table::load(rows, (mapping, survey), options, shared, cutter, bar)?, None))
         }
         Source::Parquet(mapping) => {
@@ -217,7 +218,10 @@ fn facts(options: &Options) -> Result<Facts> {
 fn fingerprint(options: &Options) -> Result<u64> {
     let Some(state) = &options.state else { return Ok(0) };
     let Some(path) = &options.input else {
-        return Err(Error::Usage(format!("{} needs a file as input", state.display())));
+        return Err(Error::Usage(format!(
+            "--state {}: the input must be a file, not standard input",
+            state.display()
+        )));
     };
     let facts = fs::metadata(path).map_err(|error| Error::file(path.display(), &error))?;
     let changed = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());

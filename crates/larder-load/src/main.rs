@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("larder-load: {error}");
             if matches!(error, Error::Usage(_)) {
-                eprintln!("larder-load --help lists the options");
+                eprintln!("Run larder-load --help for the options.");
             }
             ExitCode::from(error.exit_code())
         }

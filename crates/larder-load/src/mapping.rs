@@ -90,13 +90,13 @@ pub struct Draft {
 impl Draft {
     /// Reads the text of a file.
     pub fn parse(text: &str) -> Result<Draft> {
-        toml::from_str(text).map_err(|error| Error::Usage(format!("the mapping: {error}")))
+        toml::from_str(text).map_err(|error| Error::Usage(error.to_string()))
     }
 
     /// The draft of the options with what only a file has. A type comes with its value, so only one of both has it.
     pub fn over(self, file: Draft) -> Result<Draft> {
         if let (Some(kind), Some(_)) = (&self.kind, &file.kind) {
-            return Err(Error::Usage(format!("both --{kind} and the mapping set a type")));
+            return Err(Error::Usage(format!("--{kind} and the mapping file both set a type")));
         }
         Ok(Draft {
             key: self.key.or(file.key),
@@ -114,10 +114,17 @@ impl Draft {
     pub fn finish(self) -> Result<Mapping> {
         let usage = |text: &str| Error::Usage(text.to_owned());
         let template = |text: &str| Template::parse(text).map_err(Error::Usage);
-        let key = template(self.key.as_deref().ok_or_else(|| usage("no key: add --key 'user:{id}'"))?)?;
-        let name =
-            self.kind.as_deref().ok_or_else(|| usage("no type: add --hash, --string '{column}', .."))?;
-        let value = || template(self.value.as_deref().ok_or_else(|| usage("this type needs a value"))?);
+        let key = template(
+            self.key
+                .as_deref()
+                .ok_or_else(|| usage("no key is given: add --key, as in --key 'user:{id}'"))?,
+        )?;
+        let name = self.kind.as_deref().ok_or_else(|| {
+            usage("no type is given: add --hash, --list, --set, --stream, --string or --zset")
+        })?;
+        let lacks_value =
+            || Error::Usage(format!("the type '{name}' needs a value, as in value = \"{{column}}\""));
+        let value = || template(self.value.as_deref().ok_or_else(lacks_value)?);
         let (mut takes_value, mut takes_fields, mut takes_score, mut takes_id) = (true, false, false, false);
         let kind = match name {
             "string" => Kind::String(value()?),
@@ -136,7 +143,11 @@ impl Draft {
                 (takes_value, takes_fields, takes_id) = (false, true, true);
                 Kind::Stream(self.id.clone(), self.fields.clone())
             }
-            other => return Err(Error::Usage(format!("unknown type '{other}'"))),
+            other => {
+                return Err(Error::Usage(format!(
+                    "unknown type '{other}': use hash, list, set, stream, string or zset"
+                )));
+            }
         };
         let odd = [
             ("value", self.value.is_some() && !takes_value),
@@ -148,7 +159,7 @@ impl Draft {
             return Err(Error::Usage(format!("the type '{name}' takes no {what}")));
         }
         let expire = match (self.expire, self.expire_at) {
-            (Some(_), Some(_)) => return Err(usage("expire and expire-at exclude each other")),
+            (Some(_), Some(_)) => return Err(usage("expire and expire-at cannot be used together")),
             (Some(0), None) => return Err(usage("expire takes a positive number of seconds")),
             (Some(seconds), None) => Expire::After(seconds),
             (None, Some(column)) => Expire::Column(column),
@@ -214,7 +225,7 @@ impl Mapping {
                 (None | Some(b""), _) => None,
                 (Some(text), time) => {
                     let at = time.map_or_else(|| seconds(text), milliseconds);
-                    Some(at.ok_or_else(|| format!("'{}' is not a time", lossy(text)))?)
+                    Some(at.ok_or_else(|| format!("column '{column}': '{}' is not a time", lossy(text)))?)
                 }
             },
         };
@@ -226,9 +237,10 @@ impl Mapping {
             Kind::SortedSet(value, score) => {
                 part_with(element, |to| value.fill(row, to).map_err(lacks))?;
                 let text = row.get(score).ok_or_else(|| lacks(score))?;
-                let score = row.micros(score).map(|time| time as f64 / 1e6).or_else(|| score_of(text));
-                let score = score.ok_or_else(|| format!("'{}' is not a score", lossy(text)))?;
-                part(element, &score.to_le_bytes());
+                let number = row.micros(score).map(|time| time as f64 / 1e6).or_else(|| score_of(text));
+                let number =
+                    number.ok_or_else(|| format!("column '{score}': '{}' is not a score", lossy(text)))?;
+                part(element, &number.to_le_bytes());
             }
             Kind::Hash(fields) => {
                 if self.fields(row, fields.as_deref(), None, element)? == 0 {
@@ -242,7 +254,7 @@ impl Mapping {
                         let text = row.get(column).ok_or_else(|| lacks(column))?;
                         let time = row.micros(column);
                         let id = time.map_or_else(|| stream_id(text), |time| Some((milliseconds(time)?, 0)));
-                        id.ok_or_else(|| format!("'{}' is not an entry ID", lossy(text)))?
+                        id.ok_or_else(|| format!("column '{column}': '{}' is not an entry ID", lossy(text)))?
                     }
                 };
                 part(element, &[ms.to_le_bytes(), seq.to_le_bytes()].concat());
@@ -256,7 +268,7 @@ impl Mapping {
             }
         }
         let too_long = element.len() > VALUE_BYTES_MAX || added.key.len() > VALUE_BYTES_MAX;
-        if too_long { Err("more than 512 MB".to_owned()) } else { Ok(()) }
+        if too_long { Err("the row is larger than 512 MB".to_owned()) } else { Ok(()) }
     }
 
     /// Appends fields with their values; returns how many.
@@ -410,12 +422,12 @@ mod tests {
         let expiring = "key = '{t}'\ntype = 'string'\nvalue = '{t}'\nexpire-at = 't'";
         let added = map(expiring, 1_500_999).unwrap();
         assert_eq!((added.key.as_slice(), added.expire_at_ms), (&b"text"[..], Some(1500)));
-        assert_eq!(map(expiring, 999).unwrap_err(), "'text' is not a time");
+        assert_eq!(map(expiring, 999).unwrap_err(), "column 't': 'text' is not a time");
         let scored = map("key = 'k'\ntype = 'zset'\nvalue = 'm'\nscore = 't'", -1_500_000).unwrap();
         assert!(scored.element.ends_with(&(-1.5_f64).to_le_bytes()));
         let stream = "key = 'k'\ntype = 'stream'\nid = 't'\nfields = ['t']";
         let entry = map(stream, 7_000).unwrap();
         assert_eq!(entry.element[4..20], [7_u64, 0].map(u64::to_le_bytes).concat());
-        assert_eq!(map(stream, -1).unwrap_err(), "'text' is not an entry ID");
+        assert_eq!(map(stream, -1).unwrap_err(), "column 't': 'text' is not an entry ID");
     }
 }

@@ -61,20 +61,20 @@ pub const OPTIONS: &[Entry] = &[
     entry(Input, "rdb", "FILE", "an RDB file"),
     entry(Input, "aof", "PATH", "an append-only file: its directory, its manifest, or a single file"),
     entry(Input, "from", "ADDRESS", "another server: redis://[user:password@]host[:port][/db], or rediss:// for TLS"),
-    entry(Mapping, "delimiter", "CHARACTER", "separator of --csv values, instead of a comma; \\t is a tab"),
-    entry(Mapping, "no-header", "", "the first line of --csv or --tsv is a row; columns are named 1, 2, .."),
-    entry(Mapping, "columns", "A,B,..", "the first line of --csv or --tsv is a row; columns have these names"),
+    entry(Mapping, "delimiter", "CHARACTER", "character between the values of --csv (default: a comma); \\t is a tab"),
+    entry(Mapping, "no-header", "", "read the first line of --csv or --tsv as a row; the columns are named 1, 2, .."),
+    entry(Mapping, "columns", "A,B,..", "read the first line of --csv or --tsv as a row; the columns have these names"),
     entry(Mapping, "key", "TEMPLATE", "key of each row, such as 'user:{id}'"),
     entry(Mapping, "hash", "", "each row becomes a hash, with columns as fields"),
     entry(Mapping, "string", "TEMPLATE", "each row becomes a string, such as '{name}'"),
     entry(Mapping, "list", "TEMPLATE", "each row becomes an element of a list"),
     entry(Mapping, "set", "TEMPLATE", "each row becomes a member of a set"),
-    entry(Mapping, "zset", "TEMPLATE", "each row becomes a member of a sorted set"),
-    entry(Mapping, "score", "COLUMN", "column with the score of the member"),
+    entry(Mapping, "zset", "TEMPLATE", "each row becomes a member of a sorted set; needs --score"),
+    entry(Mapping, "score", "COLUMN", "column with the score of the member, for --zset"),
     entry(Mapping, "stream", "", "each row becomes an entry of a stream, with columns as fields"),
-    entry(Mapping, "id", "COLUMN", "column with the ID of the entry"),
-    entry(Mapping, "fields", "A,B,..", "use only these columns as fields of the hash or entry"),
-    entry(Mapping, "expire", "SECONDS", "time to live of the keys, from the time of the load"),
+    entry(Mapping, "id", "COLUMN", "column with the ID of the entry, for --stream (default: 1-1, 2-1, ..)"),
+    entry(Mapping, "fields", "A,B,..", "use only these columns as fields, for --hash and --stream (default: all)"),
+    entry(Mapping, "expire", "SECONDS", "time to live of the keys, in seconds from the start of the load"),
     entry(Mapping, "expire-at", "COLUMN", "column with the expiry time of the key, in Unix seconds"),
     entry(Mapping, "mapping", "FILE", "TOML file with these settings; options on the command line override it"),
     entry(Target, "host", "NAME", "host of the target (default: 127.0.0.1)"),
@@ -87,14 +87,14 @@ pub const OPTIONS: &[Entry] = &[
     entry(Target, "db", "N", "target database (default: 0); with --rdb, load only this database (default: all)"),
     entry(Target, "workers", "N", "number of threads, each with a connection (default: number of cores, at least 2)"),
     entry(Target, "replace", "", "replace existing keys; without it, they are rejected"),
-    entry(How, "memory", "MB", "memory for incomplete keys (default: 256); beyond it, they go to temporary files"),
-    entry(How, "spill", "DIRECTORY", "directory for these temporary files (default: that of the system)"),
-    entry(How, "adjacent", "", "send a key as soon as the next begins, for input that is grouped by key"),
-    entry(How, "rejects", "FILE", "write what was not loaded: line, row or offset, reason, text"),
-    entry(How, "state", "FILE", "record what is loaded; the same command resumes an interrupted load"),
+    entry(How, "memory", "MB", "megabytes of memory for incomplete keys (default: 256); beyond it, they go to temporary files"),
+    entry(How, "spill", "DIRECTORY", "directory for these temporary files (default: $TMPDIR, or /tmp)"),
+    entry(How, "adjacent", "", "send a key as soon as the next one begins, for input that is grouped by key"),
+    entry(How, "rejects", "FILE", "file for what is not loaded, one per line: position, reason, text or key"),
+    entry(How, "state", "FILE", "file that records the progress; the same command resumes an interrupted load"),
     entry(How, "dry-run", "", "build all keys and report their size, but send nothing"),
     entry(How, "quiet", "", "show no progress"),
-    entry(How, "help", "", "print a summary"),
+    entry(How, "help", "", "print this summary"),
     entry(How, "version", "", "print the version"),
 ];
 
@@ -106,7 +106,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 /// What `--help` prints.
 pub fn summary() -> String {
     let mut text = "Usage: larder-load [OPTION...]\n\
-        Loads data into a server that speaks the Redis protocol. Each value is built here and sent as one command.\n"
+        Loads data into a server that speaks the Redis protocol. Builds each value itself and sends it as one command.\n"
         .to_owned();
     for section in Section::ALL {
         text += &format!("\n{}:\n", section.title());

@@ -88,7 +88,7 @@ pub struct Options {
 impl Options {
     /// The name of the input, for errors.
     pub fn name(&self) -> String {
-        self.input.as_ref().map_or_else(|| "the input".to_owned(), |path| path.display().to_string())
+        self.input.as_ref().map_or_else(|| "standard input".to_owned(), |path| path.display().to_string())
     }
 }
 

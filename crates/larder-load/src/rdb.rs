@@ -3,6 +3,7 @@
 use crate::cutter::{BATCH_BYTES, BATCH_KEYS, Cutter};
 use crate::error::{Error, Result};
 use crate::shared::{Records, Shared, lock};
+use crate::words::count;
 use larder_rdb::read::{Checks, Event, FileReader, Options as ReadOptions, RawKeys};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -137,9 +138,13 @@ impl LeftOut {
     fn note(&self, shared: &Shared<'_>) {
         let mut notes = lock(&shared.notes);
         if self.functions > 0 {
-            notes.push(format!("{} function libraries were not loaded", self.functions));
+            let libraries = count(self.functions, "function library", "function libraries");
+            notes.push(format!("{libraries} not loaded"));
         }
         let databases = self.databases.iter();
-        notes.extend(databases.map(|(db, keys)| format!("{keys} keys of database {db} were not loaded")));
+        notes.extend(
+            databases
+                .map(|(db, &keys)| format!("{} of database {db} not loaded", count(keys, "key", "keys"))),
+        );
     }
 }

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
@@ -65,30 +66,35 @@ pub enum Line<'a> {
 /// What is done with the number of a line or a row, and what it is.
 pub type Each<'a> = &'a mut dyn FnMut(u64, Line<'_>) -> Result<()>;
 
-/// Reads all rows; `each` gets the number of a line, from 1, and what it is.
+/// Reads all rows of an input with its name; `each` gets the number of a line, from 1, and what it is.
 ///
 /// # Errors
 /// The file cannot be read, has no line of names, lacks a column of the mapping, or ends within a quote; or `each` fails.
 pub fn read(
-    source: impl Read,
+    (name, source): (&str, impl Read),
     layout: &Layout,
     mapping: &Mapping,
     each: &mut dyn FnMut(u64, Line<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut builder = csv::ReaderBuilder::new();
+    let head = Head { name, columns: &layout.columns, mapping };
     match layout.format {
-        Format::Csv => table(
-            builder.delimiter(layout.delimiter),
-            source,
-            layout.delimiter,
-            (&layout.columns, mapping),
-            each,
-        ),
-        Format::Tsv => {
-            let builder = builder.delimiter(b'\t').quoting(false);
-            table(builder, source, b'\t', (&layout.columns, mapping), each)
-        }
-        Format::Ndjson => objects(std::io::BufReader::with_capacity(1 << 20, source), each),
+        Format::Csv => table(builder.delimiter(layout.delimiter), source, layout.delimiter, &head, each),
+        Format::Tsv => table(builder.delimiter(b'\t').quoting(false), source, b'\t', &head, each),
+        Format::Ndjson => objects(std::io::BufReader::with_capacity(1 << 20, source), name, each),
+    }
+}
+
+/// The name of the input, and the columns that it has and should have.
+struct Head<'a> {
+    name: &'a str,
+    columns: &'a Columns,
+    mapping: &'a Mapping,
+}
+
+impl Head<'_> {
+    fn error(&self, what: impl Display) -> Error {
+        Error::File(format!("{}: {what}", self.name))
     }
 }
 
@@ -113,30 +119,29 @@ fn table(
     builder: &mut csv::ReaderBuilder,
     source: impl Read,
     delimiter: u8,
-    (columns, mapping): (&Columns, &Mapping),
+    head: &Head<'_>,
     each: &mut dyn FnMut(u64, Line<'_>) -> Result<()>,
 ) -> Result<()> {
     let seen = Rc::new(RefCell::new(Seen::default()));
     let tap = Tap { source, seen: Rc::clone(&seen), end: END };
-    let has_header = *columns == Columns::Header;
+    let has_header = *head.columns == Columns::Header;
     let mut reader =
         builder.has_headers(has_header).flexible(true).buffer_capacity(256 << 10).from_reader(tap);
-    let broken = |error: &csv::Error| Error::File(format!("the input: {error}"));
-    let first = reader.byte_headers().map_err(|error| broken(&error))?;
+    let first = reader.byte_headers().map_err(|error| head.error(error))?;
     if seen.borrow().ends_within(first) {
-        return Err(Error::File("line 1: the quote is not closed".to_owned()));
+        return Err(head.error("line 1: the quote is not closed"));
     }
-    let names = names_of(columns, first)?;
+    let names = head.names(first)?;
     let index: HashMap<String, usize> =
         names.iter().cloned().enumerate().map(|(at, name)| (name, at)).collect();
-    check_names(&names, &index, mapping, has_header)?;
+    head.check(&names, &index)?;
     let (mut record, mut line) = (csv::ByteRecord::new(), 1);
-    while reader.read_byte_record(&mut record).map_err(|error| broken(&error))? {
+    while reader.read_byte_record(&mut record).map_err(|error| head.error(error))? {
         let begin = record.position().map_or(0, csv::Position::byte);
         let mut seen = seen.borrow_mut();
         line += lines_before(&mut seen.ends, begin);
         if seen.ends_within(&record) {
-            return Err(Error::File(format!("line {line}: the quote is not closed")));
+            return Err(head.error(format!("line {line}: the quote is not closed")));
         }
         if seen.is_end(reader.position().byte()) {
             break;
@@ -153,41 +158,38 @@ fn table(
     Ok(())
 }
 
-/// The names of the columns; `first` is the first record.
-fn names_of(columns: &Columns, first: &csv::ByteRecord) -> Result<Vec<String>> {
-    let is_empty = first.is_empty() || first.get(0) == Some(END.trim_ascii());
-    let name = |bytes: &[u8]| {
-        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        String::from_utf8(text.to_vec())
-            .map_err(|_| Error::File("line 1: the name of a column is not UTF-8".to_owned()))
-    };
-    match columns {
-        Columns::Named(names) => Ok(names.clone()),
-        Columns::Numbered if is_empty => Err(Error::File("the input is empty".to_owned())),
-        Columns::Numbered => Ok((1..=first.len()).map(|number| number.to_string()).collect()),
-        Columns::Header if is_empty => {
-            Err(Error::File("the input has no line with the names of its columns".to_owned()))
+impl Head<'_> {
+    /// The names of the columns; `first` is the first record.
+    fn names(&self, first: &csv::ByteRecord) -> Result<Vec<String>> {
+        let is_empty = first.is_empty() || first.get(0) == Some(END.trim_ascii());
+        let name = |bytes: &[u8]| {
+            let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+            let not_text = |_| self.error("line 1: the name of a column is not UTF-8");
+            String::from_utf8(text.to_vec()).map_err(not_text)
+        };
+        match self.columns {
+            Columns::Named(names) => Ok(names.clone()),
+            Columns::Numbered if is_empty => Err(self.error("the input is empty")),
+            Columns::Numbered => Ok((1..=first.len()).map(|number| number.to_string()).collect()),
+            Columns::Header if is_empty => Err(self.error("there is no line with the names of the columns")),
+            Columns::Header => first.iter().map(name).collect(),
         }
-        Columns::Header => first.iter().map(name).collect(),
     }
-}
 
-fn check_names(
-    names: &[String],
-    index: &HashMap<String, usize>,
-    mapping: &Mapping,
-    has_header: bool,
-) -> Result<()> {
-    let place = if has_header { "line 1: " } else { "" };
-    if index.len() != names.len() {
-        return Err(Error::File(format!("{place}two columns have the same name")));
-    }
-    match mapping.columns().into_iter().find(|column| !index.contains_key(*column)) {
-        Some(missing) => {
-            let all = names.join(", ");
-            Err(Error::File(format!("{place}no column '{missing}' (the columns are: {all})")))
+    /// Checks that the names differ, and that the mapping finds its columns among them.
+    fn check(&self, names: &[String], index: &HashMap<String, usize>) -> Result<()> {
+        let place = if *self.columns == Columns::Header { "line 1: " } else { "" };
+        let mut twice = names.iter().enumerate().filter(|(at, name)| index.get(*name) != Some(at));
+        if let Some((_, name)) = twice.next() {
+            return Err(self.error(format!("{place}two columns have the name '{name}'")));
         }
-        None => Ok(()),
+        match self.mapping.columns().into_iter().find(|column| !index.contains_key(*column)) {
+            Some(missing) => {
+                let all = names.join(", ");
+                Err(self.error(format!("{place}no column '{missing}' (the columns are: {all})")))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -297,20 +299,24 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     }
 }
 
-fn objects(mut source: impl BufRead, each: &mut dyn FnMut(u64, Line<'_>) -> Result<()>) -> Result<()> {
+fn objects(
+    mut source: impl BufRead,
+    name: &str,
+    each: &mut dyn FnMut(u64, Line<'_>) -> Result<()>,
+) -> Result<()> {
     let (mut line, mut number) = (Vec::new(), 0);
     loop {
         line.clear();
         number += 1;
         let limit = VALUE_BYTES_MAX as u64;
         let read = source.by_ref().take(limit).read_until(b'\n', &mut line);
-        if read.map_err(|error| Error::file(format!("line {number} of the input"), &error))? == 0 {
+        if read.map_err(|error| Error::file(format!("{name}: line {number}"), &error))? == 0 {
             return Ok(());
         }
         if line.len() as u64 == limit && line.last() != Some(&b'\n') {
             line.truncate(100);
-            each(number, Line::Bad("more than 512 MB".to_owned(), std::mem::take(&mut line)))?;
-            source.skip_until(b'\n').map_err(|error| Error::file("the input", &error))?;
+            each(number, Line::Bad("the line is larger than 512 MB".to_owned(), std::mem::take(&mut line)))?;
+            source.skip_until(b'\n').map_err(|error| Error::file(name, &error))?;
             continue;
         }
         let text = line.trim_ascii();
@@ -319,8 +325,17 @@ fn objects(mut source: impl BufRead, each: &mut dyn FnMut(u64, Line<'_>) -> Resu
         }
         match serde_json::from_slice::<Object>(text) {
             Ok(object) => each(number, Line::Row(&object.0.as_slice()))?,
-            Err(error) => each(number, Line::Bad(error.to_string(), text.to_vec()))?,
+            Err(error) => each(number, Line::Bad(about_json(&error), text.to_vec()))?,
         }
+    }
+}
+
+/// What is wrong with a line, without the number of the line: the parser sees one at a time.
+fn about_json(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match (text.rsplit_once(" at line "), error.column()) {
+        (Some((what, _)), column @ 1..) => format!("invalid JSON at column {column}: {what}"),
+        _ => format!("invalid JSON: {text}"),
     }
 }
 
@@ -339,7 +354,7 @@ mod tests {
         let mapping = draft.finish()?;
         let mut all = Vec::new();
         let layout = Layout { columns, ..Layout::of(format) };
-        read(text, &layout, &mapping, &mut |number, line| {
+        read(("file", text), &layout, &mapping, &mut |number, line| {
             all.push(match line {
                 Line::Bad(..) => format!("{number}!"),
                 Line::Row(row) => {
@@ -393,7 +408,7 @@ mod tests {
             ("a,b\n1,\"x\"\"\n", 2),
         ] {
             let error = rows(text.as_bytes(), Format::Csv, "{a}").unwrap_err().to_string();
-            assert_eq!(error, format!("line {line}: the quote is not closed"), "{text}");
+            assert_eq!(error, format!("file: line {line}: the quote is not closed"), "{text}");
         }
         // Quotes within a value that none begins are like any character, and so are all those of TSV.
         assert_eq!(rows(b"a,b\n1,x\"y\n", Format::Csv, "{a}").unwrap(), ["2:a=1,b=x\"y"]);
@@ -415,5 +430,14 @@ mod tests {
         let expected =
             ["1:a=x\n\u{e9},b=1.10,d=[1, 2],e=true", "3!", "4!", "5!", "6!", "7:a=18446744073709551616"];
         assert_eq!(rows(text, Format::Ndjson, "{a}").unwrap(), expected);
+        let reason = |text: &str| about_json(&serde_json::from_str::<Object>(text).err().unwrap());
+        assert_eq!(reason("x"), "invalid JSON at column 1: expected value");
+        assert_eq!(reason("{\"a\":1,\"a\":2}"), "invalid JSON at column 13: duplicate field 'a'");
+    }
+
+    #[test]
+    fn a_name_that_occurs_twice_is_named() {
+        let error = rows(b"a,b,a\n", Format::Csv, "{a}").unwrap_err().to_string();
+        assert_eq!(error, "file: line 1: two columns have the name 'a'");
     }
 }

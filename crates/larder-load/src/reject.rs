@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// This many are told in the report.
 const TOLD: usize = 5;
@@ -49,7 +49,8 @@ impl fmt::Display for Reject {
 pub struct Rejects {
     /// What the numbers of places are.
     unit: &'static str,
-    file: Option<BufWriter<File>>,
+    /// The path and the file.
+    file: Option<(PathBuf, BufWriter<File>)>,
     count: u64,
     first: Vec<String>,
 }
@@ -57,8 +58,11 @@ pub struct Rejects {
 impl Rejects {
     /// Writes to this file, if one is given. `unit` is what places are: `line`, `offset`, `key`.
     pub fn new(path: Option<&Path>, unit: &'static str) -> Result<Self> {
-        let open = |path: &Path| File::create(path).map_err(|error| Error::file(path.display(), &error));
-        Ok(Rejects { unit, file: path.map(open).transpose()?.map(BufWriter::new), ..Rejects::default() })
+        let open = |path: &Path| match File::create(path) {
+            Ok(file) => Ok((path.to_owned(), BufWriter::new(file))),
+            Err(error) => Err(Error::file(path.display(), &error)),
+        };
+        Ok(Rejects { unit, file: path.map(open).transpose()?, ..Rejects::default() })
     }
 
     /// Adds one.
@@ -67,8 +71,8 @@ impl Rejects {
         if self.first.len() < TOLD {
             self.first.push(format!("{} {}: {}", self.unit, reject.place, reject.reason));
         }
-        let Some(file) = &mut self.file else { return Ok(()) };
-        writeln!(file, "{reject}").map_err(|error| Error::file("the file of rejects", &error))
+        let Some((path, file)) = &mut self.file else { return Ok(()) };
+        writeln!(file, "{reject}").map_err(|error| Error::file(path.display(), &error))
     }
 
     /// How many there are.
@@ -83,8 +87,8 @@ impl Rejects {
 
     /// Writes out what is in memory.
     pub fn flush(&mut self) -> Result<()> {
-        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
-        flushed.map_err(|error| Error::file("the file of rejects", &error))
+        let Some((path, file)) = &mut self.file else { return Ok(()) };
+        file.flush().map_err(|error| Error::file(path.display(), &error))
     }
 }
 

@@ -170,7 +170,7 @@ impl Maker<'_> {
             }
         });
         let place = places.get(read).copied().unwrap_or(0);
-        made.map_err(|error| Error::File(format!("offset {place}: {error}")))
+        made.map_err(|error| Error::File(format!("RDB file: offset {place}: {error}")))
     }
 
     fn record(

@@ -11,6 +11,7 @@ use crate::pace::Pace;
 use crate::security::Security;
 use crate::shared::{Shared, lock, now_ms};
 use crate::target::Target;
+use crate::words::count;
 use indicatif::ProgressBar;
 use larder_resp::Value;
 use std::collections::HashSet;
@@ -49,7 +50,8 @@ pub fn load(
         walk.database(into.unwrap_or(db), &mut pace)?;
     }
     if walk.gone > 0 {
-        let text = format!("{} keys went, or their time came, before their values could be read", walk.gone);
+        let text =
+            format!("{} deleted or expired before they could be read", count(walk.gone, "key", "keys"));
         lock(&shared.notes).push(text);
     }
     walk.cutter.flush()
@@ -183,7 +185,9 @@ pub fn parse(url: &str) -> std::result::Result<Named, String> {
     if host.is_empty() {
         return Err(format!("'{url}' does not name a host"));
     }
-    let (user, password) = match who.map(|who| who.split_once(':').ok_or("a user without a password")) {
+    let (user, password) = match who.map(|who| {
+        who.split_once(':').ok_or("the address names a user without a password: use user:password@host")
+    }) {
         Some(parts) => {
             let (user, password) = parts?;
             let user = Some(plain(user)?).filter(|user| !user.is_empty());
@@ -207,7 +211,11 @@ fn plain(text: &str) -> std::result::Result<String, String> {
         }
         let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
         let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(value.ok_or_else(|| format!("'{text}' has a '%' without two digits"))?);
+        bytes.push(
+            value.ok_or_else(|| {
+                format!("'{text}' has a '%' that is not followed by two hexadecimal digits")
+            })?,
+        );
         rest = &rest[2..];
     }
     String::from_utf8(bytes).map_err(|_| format!("'{text}' is not UTF-8"))

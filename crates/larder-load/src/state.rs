@@ -19,7 +19,7 @@ use crate::reject::Reject;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a batch is, when a load goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ pub enum Past {
 /// The state file, or none.
 #[derive(Default)]
 pub struct State {
-    file: Option<File>,
+    /// The path and the file.
+    file: Option<(PathBuf, File)>,
     started: HashSet<u64>,
     done: HashSet<u64>,
     /// Of the batches that are done.
@@ -59,19 +60,20 @@ impl State {
         let mut state = State::default();
         // The end of a line says that it was written whole.
         let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let odd =
-            |what: &str| Error::File(format!("{}: {what} is not a line of a state file", path.display()));
-        let text = std::str::from_utf8(&bytes[..end]).map_err(|_| odd("what is not UTF-8"))?;
+        let odd = |what: &str| Error::File(format!("{}: {what}", path.display()));
+        let text =
+            std::str::from_utf8(&bytes[..end]).map_err(|_| odd("not a state file: it is not UTF-8"))?;
         let mut kept = 0;
         if !text.is_empty() {
             let Some(rest) = text.strip_prefix(&header) else {
-                let what = "is the state of another load: its input, mapping or options differ";
-                return Err(Error::Usage(format!("{} {what}", path.display())));
+                let what = "not the state file of this load, or its input, mapping or options have changed";
+                return Err(Error::Usage(format!("{}: {what}: name another file", path.display())));
             };
-            kept = header.len() + state.take_in(rest).map_err(|line| odd(&format!("'{line}'")))?;
+            let not_a_line = |line: &str| odd(&format!("'{line}' is not a line of a state file"));
+            kept = header.len() + state.take_in(rest).map_err(not_a_line)?;
         } else if !header.as_bytes().starts_with(&bytes) {
             // Only the beginning of a header was left by a load that was killed. Anything else is somebody's file.
-            return Err(odd("what it begins with"));
+            return Err(odd("not a state file"));
         }
         let mut file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
         file.set_len(kept as u64).map_err(failed)?;
@@ -79,7 +81,7 @@ impl State {
         if kept == 0 {
             file.write_all(header.as_bytes()).map_err(failed)?;
         }
-        state.file = Some(file);
+        state.file = Some((path.to_owned(), file));
         Ok(state)
     }
 
@@ -136,8 +138,8 @@ impl State {
     }
 
     fn note(&mut self, lines: &str) -> Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.write_all(lines.as_bytes()).map_err(|error| Error::file("the state file", &error))
+        let Some((path, file)) = &mut self.file else { return Ok(()) };
+        file.write_all(lines.as_bytes()).map_err(|error| Error::file(path.display(), &error))
     }
 }
 

@@ -264,7 +264,8 @@ mod tests {
         };
         let mapping = draft.finish().unwrap();
         let found = |text: &str, room_bytes| {
-            let read = |each: Each<'_>| crate::reader::read(text.as_bytes(), &layout, &mapping, each);
+            let read =
+                |each: Each<'_>| crate::reader::read(("file", text.as_bytes()), &layout, &mapping, each);
             of_rows(read, &mapping.key, 2, room_bytes)
         };
         let mut survey = found("id,a\n1,x\n2,x\nbroken\n1,y\n", 1 << 20).unwrap().unwrap();

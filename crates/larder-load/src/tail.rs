@@ -68,8 +68,7 @@ pub struct Tail {
 /// Those of reading and of the link; the target refuses everything; a cluster, whose nodes keep no order among each other.
 pub fn send(mut tail: Tail, shared: &Shared<'_>) -> Result<()> {
     if shared.facts.slots.is_some() {
-        let what = "commands that are sent as they are cannot be sent to a cluster";
-        return refuse_any(&mut tail, what);
+        return refuse_any(&mut tail);
     }
     let address = shared.target.address();
     let connection = if shared.dry_run { None } else { Some(shared.target.connect(&address, tail.db)?) };
@@ -83,12 +82,14 @@ pub fn send(mut tail: Tail, shared: &Shared<'_>) -> Result<()> {
 }
 
 /// Fails at the next command, if there is one in any of the files.
-fn refuse_any(tail: &mut Tail, what: &str) -> Result<()> {
+fn refuse_any(tail: &mut Tail) -> Result<()> {
     loop {
         let name = tail.current.name().to_owned();
-        let _ = tail
-            .current
-            .each(&mut |command| Err(Error::File(format!("{name}: offset {}: {what}", command.offset))))?;
+        let _ = tail.current.each(&mut |command| {
+            let which = command.args.at(0).escape_ascii();
+            let what = format!("{which} cannot be sent to a cluster, because it cannot be collected by key");
+            Err(Error::File(format!("{name}: offset {}: {what}", command.offset)))
+        })?;
         let Some(next) = tail.files.pop_front() else { return Ok(()) };
         tail.current = open_commands(&next, tail.is_aof)?;
     }
@@ -123,7 +124,11 @@ impl Sender<'_> {
     fn command(&mut self, command: &Command<'_>, file: &str) -> Result<()> {
         let name = command.args.at(0).to_ascii_uppercase();
         if NEVER_SENT.iter().any(|never| never.as_bytes() == name) {
-            return self.shared.reject(command.offset, &format!("{file}: is not sent"), &name);
+            return self.shared.reject(
+                command.offset,
+                &format!("{file}: larder-load never sends this command"),
+                &name,
+            );
         }
         self.shared.counts.commands.fetch_add(1, Relaxed);
         self.shared.counts.rows.fetch_add(1, Relaxed);
@@ -142,8 +147,8 @@ impl Sender<'_> {
         let waiting = std::mem::take(&mut self.waiting);
         let (Some((first, _)), Some((last, _))) = (waiting.first(), waiting.last()) else { return Ok(()) };
         let in_doubt = |what: &str| {
-            let which = format!("of the commands at the offsets {first} to {last} of {file}");
-            Error::Target(format!("{what}; {which} some may have been executed"))
+            let which = format!("the commands at the offsets {first} to {last} of {file}");
+            Error::Target(format!("{what}; some of {which} may have been executed"))
         };
         let failed = |error: Error| in_doubt(&error.to_string());
         connection.send(&std::mem::take(&mut self.bytes)).map_err(failed)?;

@@ -26,7 +26,9 @@ impl Template {
             }
             let column = after.split_once('}').filter(|(name, _)| brace == "{" && !name.is_empty());
             let Some((name, after)) = column else {
-                return Err(format!("'{text}' has a brace that is not {{column}}"));
+                return Err(format!(
+                    "the template '{text}' has a brace that is not part of {{column}}: double it for a plain brace"
+                ));
             };
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));

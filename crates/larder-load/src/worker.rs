@@ -367,5 +367,5 @@ fn whereabouts(requests: &Requests, batch: u64) -> String {
         sent.map_or(String::new(), |sent| requests.key(sent).escape_ascii().to_string())
     };
     let (first, last) = (key(requests.all.first()), key(requests.all.last()));
-    format!("of the keys '{first}' to '{last}' (batch {batch}) some may be loaded")
+    format!("some of the keys '{first}' to '{last}' (batch {batch}) may have been loaded")
 }

@@ -84,7 +84,7 @@ fn advice(error: &LineError<DirectiveError>) -> String {
             format!("Correct the value. {name}: {summary} Default: {default}.")
         }
         LineError::Directive(error) => match error {
-            DirectiveError::ModuleValue => "Give it a value, or remove the line: modules are not supported.",
+            DirectiveError::ModuleValue => "Remove the line: modules are not supported.",
             DirectiveError::Rename(_) => "Name a command of Larder, and a new name that no command has.",
             DirectiveError::Sentinel | DirectiveError::SentinelMode => {
                 "Remove the line; run valkey-sentinel or redis-sentinel, which can watch this server."
@@ -93,12 +93,12 @@ fn advice(error: &LineError<DirectiveError>) -> String {
             DirectiveError::Unknown { nearest: None, .. } => {
                 "Remove the line; docs/options.md lists all options."
             }
-            DirectiveError::User(_) => "Correct the rule; ACL HELP and ACL CAT list what there is.",
+            DirectiveError::User(_) => "Correct the rule; ACL CAT lists the categories of commands.",
             DirectiveError::WrongCount(_) => "Correct the number of words after the name.",
         }
         .to_owned(),
         LineError::Include => {
-            "Remove the circle: a file includes itself, or files are nested too deeply.".to_owned()
+            "Remove the include line: a file includes itself, or files are nested too deeply.".to_owned()
         }
         LineError::Quotes => "Close the quote, and write a quote within it as \\\".".to_owned(),
     }
@@ -109,7 +109,7 @@ fn folder(config: &Config) -> Option<Problem> {
     let error = fs::read_dir(&dir).err()?;
     Some(Problem {
         what: format!("dir {dir}: {}", SystemError::text_of(&error)),
-        advice: "Create the folder, and let the user of the server read and write it.".to_owned(),
+        advice: "Create the directory, and let the user of the server read and write it.".to_owned(),
     })
 }
 
@@ -129,7 +129,7 @@ fn log_file(config: &Config) -> Option<Problem> {
     let error: std::io::Error = rustix::fs::access(looked_at, rustix::fs::Access::WRITE_OK).err()?.into();
     Some(Problem {
         what: format!("logfile {name}: {}", SystemError::text_of(&error)),
-        advice: "Create its folder, and let the user of the server write there.".to_owned(),
+        advice: "Create its directory, and let the user of the server write to it.".to_owned(),
     })
 }
 
@@ -140,7 +140,7 @@ fn acl_file(config: &Config, loaded: &Loaded) -> Option<Problem> {
     }
     if !loaded.users.is_empty() {
         let advice = "Move the user lines into the ACL file, or remove aclfile.".to_owned();
-        return Some(Problem { what: "aclfile and user lines exclude each other".to_owned(), advice });
+        return Some(Problem { what: "aclfile and user lines cannot be used together".to_owned(), advice });
     }
     match fs::read(below_dir(config, &name)) {
         Ok(text) => Loaded::acl_file_problem(config, &name, &text)

@@ -25,16 +25,16 @@ use std::time::Duration;
 pub const USAGE: &str = "\
 Usage: larder-server --health [options] [/path/to/larder.conf]
 
-Asks the server on this machine whether it is alive. Exits with 0 if it is, else with 1, and prints one line.
-Address, TLS and password are those of the configuration file, if one is named; options take precedence.
+Asks the server on this machine whether it is alive, and prints one line. Exits with 0 if it is, with 1 otherwise.
+A configuration file supplies the address, TLS settings and password; the options below override it.
 
-  -h HOST          host name or address (127.0.0.1)
-  -p PORT          port (6379)
-  -s PATH          unix socket
-      --user NAME  user to log in as; the password is read from LARDERCLI_AUTH, VALKEYCLI_AUTH or REDISCLI_AUTH
-      --ready      fails while the server is loading, waits for its primary, is busy, or asks for a password
-      --timeout S  seconds to wait for a connection and for each reply (5)
-      --help       shows this
+  -h HOST          host name or address of the server [default: 127.0.0.1]
+  -p PORT          port of the server [default: 6379]
+  -s PATH          Unix socket of the server
+      --user NAME  user to log in as, with the password in LARDERCLI_AUTH, VALKEYCLI_AUTH or REDISCLI_AUTH
+      --ready      also fail while the server loads data, waits for its primary, is busy, or requires a password
+      --timeout S  seconds to wait for the connection and for each reply [default: 5]
+      --help       show this help
 ";
 
 /// Variables that hold the password, in the order of preference.

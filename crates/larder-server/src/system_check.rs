@@ -80,8 +80,8 @@ fn judge_overcommit(mode: Option<&str>) -> Verdict {
         None => Verdict::Skipped,
         // Snapshots do not fork, so the other modes do no harm.
         Some("2") => Verdict::Warning(
-            "The kernel refuses memory that it might not have (vm.overcommit_memory = 2): the allocator, which reserves more than it \
-             uses, may get none long before the memory is full. Run 'sysctl vm.overcommit_memory=1', and add the line \
+            "The kernel does not overcommit memory (vm.overcommit_memory = 2). The allocator reserves more memory than it uses, so \
+             allocations can fail long before the memory is full. Run 'sysctl vm.overcommit_memory=1', and add the line \
              'vm.overcommit_memory = 1' to /etc/sysctl.conf."
                 .to_owned(),
         ),

@@ -57,8 +57,8 @@ impl Unpacker {
         let len = to.len() - start;
         match done {
             Ok(()) if len == size => Ok(()),
-            Ok(()) => Err(format!("decompresses to {len} bytes instead of {size}")),
-            Err(reason) => Err(format!("cannot be decompressed: {reason}")),
+            Ok(()) => Err(format!("it decompresses to {len} bytes instead of {size}")),
+            Err(reason) => Err(format!("it cannot be decompressed: {reason}")),
         }
     }
 
@@ -96,7 +96,7 @@ fn block(
     unpack: impl FnOnce(&[u8], &mut [u8]) -> Option<usize>,
 ) -> Result<(), String> {
     if size / ratio > packed.len() + BESIDES {
-        return Err(format!("{} bytes cannot become {size}", packed.len()));
+        return Err(format!("{} bytes cannot decompress to {size}", packed.len()));
     }
     let start = to.len();
     to.resize(start + size, 0);
@@ -130,7 +130,7 @@ fn old_lz4(packed: &[u8], size: usize, to: &mut Vec<u8>) -> Result<(), String> {
     {
         return Ok(());
     }
-    Err("it is not in any of the LZ4 formats".to_owned())
+    Err("it has none of the LZ4 formats".to_owned())
 }
 
 fn blocks_with_lengths(mut packed: &[u8], to: &mut [u8]) -> Option<usize> {

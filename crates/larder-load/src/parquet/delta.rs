@@ -29,7 +29,7 @@ struct Lengths {
 pub fn check_lengths(bytes: &[u8], values: u64) -> Result<(), String> {
     let lengths = lengths(bytes, values)?;
     if lengths.sum > (bytes.len() - lengths.end) as u64 {
-        return Err("the lengths of its strings are more than its bytes".to_owned());
+        return Err("its strings are longer than the page".to_owned());
     }
     Ok(())
 }
@@ -46,23 +46,23 @@ pub fn check_prefixes(bytes: &[u8], values: u64) -> Result<(), String> {
     }
     let most = STRING_BYTES_FLOOR + STRING_BYTES_PER_BYTE * bytes.len() as u64;
     if prefixes.sum.saturating_add(suffixes.sum) > most {
-        return Err(format!("its strings would have more than {most} bytes"));
+        return Err(format!("its strings would take more than {most} bytes"));
     }
     Ok(())
 }
 
 /// Reads lengths without keeping them. O(n), and n is bounded by the bytes.
 fn lengths(bytes: &[u8], values: u64) -> Result<Lengths, String> {
-    let short = || "its lengths are truncated".to_owned();
+    let short = || "the lengths of its strings are truncated".to_owned();
     let mut at = 0;
     let mut next = || unsigned(bytes, &mut at).ok_or_else(short);
     let (block, parts, count, first) = (next()?, next()?, next()?, zigzag(next()?));
     if block > BLOCK_MAX || parts == 0 || block % 128 != 0 || block % parts != 0 || block / parts % 32 != 0 {
-        return Err("its lengths are in blocks of an impossible size".to_owned());
+        return Err("the lengths of its strings are in blocks of an invalid size".to_owned());
     }
     let most = values.min(VALUES_FLOOR + VALUES_PER_BYTE * bytes.len() as u64);
     if count > most {
-        return Err(format!("it claims to have {count} strings, which is too many"));
+        return Err(format!("it claims to have {count} strings, more than its bytes can hold"));
     }
     if count == 0 {
         return Ok(Lengths { count, sum: 0, end: at });
@@ -71,7 +71,7 @@ fn lengths(bytes: &[u8], values: u64) -> Result<Lengths, String> {
         u64::try_from(length)
             .ok()
             .filter(|&l| l <= i32::MAX as u64)
-            .ok_or("a length of a string is impossible")
+            .ok_or("the length of a string is invalid")
     };
     let (mut length, mut sum, mut left) = (first, valid(first)?, count - 1);
     while left > 0 {
@@ -83,7 +83,7 @@ fn lengths(bytes: &[u8], values: u64) -> Result<Lengths, String> {
                 break;
             }
             if width > 32 {
-                return Err("its lengths have too many bits".to_owned());
+                return Err("the lengths of its strings have more than 32 bits".to_owned());
             }
             let in_part = block / parts;
             let size = (u64::from(width) * in_part / 8) as usize;
@@ -186,6 +186,6 @@ mod tests {
         assert!(lengths(&strings, u64::MAX).unwrap().sum > STRING_BYTES_FLOOR);
         let suffixes = head(&[0x80, 0x80, 4], &[0xFF, 0xFF, 3], &[0, 0, 0]);
         let error = check_prefixes(&[strings, suffixes].concat(), u64::MAX).unwrap_err();
-        assert!(error.contains("would have more than"), "{error}");
+        assert!(error.contains("would take more than"), "{error}");
     }
 }

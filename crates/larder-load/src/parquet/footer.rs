@@ -30,21 +30,28 @@ const ROW_GROUP_BYTES: usize = 20;
 pub fn read(source: &Source) -> Result<(ParquetMetaData, u64), String> {
     let len = source.len();
     if len < MARK.len() as u64 + TAIL_BYTES {
-        return Err(format!("is not a Parquet file: it has {len} bytes"));
+        return Err(format!("not a Parquet file: it has {len} bytes"));
     }
     let (head, tail) = (source.read(0, MARK.len())?, source.read(len - TAIL_BYTES, TAIL_BYTES as usize)?);
-    let (size, mark) = tail.split_first_chunk::<4>().ok_or("is too short")?;
+    let (size, mark) = tail.split_first_chunk::<4>().ok_or("not a Parquet file: it is too short")?;
     match (head.as_slice(), mark) {
-        (b"PARE", _) | (_, b"PARE") => return Err("is encrypted, which is not supported".to_owned()),
+        (b"PARE", _) | (_, b"PARE") => return Err("encrypted files are not supported".to_owned()),
         (MARK, MARK) => {}
-        (MARK, _) => return Err(format!("offset {}: does not end as a Parquet file", len - 4)),
-        _ => return Err("is not a Parquet file: it does not begin with PAR1".to_owned()),
+        (MARK, _) => {
+            return Err(format!(
+                "offset {}: the Parquet file does not end with PAR1; it may be truncated",
+                len - 4
+            ));
+        }
+        _ => return Err("not a Parquet file: it does not begin with PAR1".to_owned()),
     }
     let size = u64::from(u32::from_le_bytes(*size));
     let room = len - TAIL_BYTES - MARK.len() as u64;
     if size > room {
         let at = len - TAIL_BYTES;
-        return Err(format!("offset {at}: a footer of {size} bytes, of which the file has {room}"));
+        return Err(format!(
+            "offset {at}: a footer of {size} bytes does not fit into the {room} bytes before it"
+        ));
     }
     let start = len - TAIL_BYTES - size;
     let bytes = source.read(start, size as usize)?;
@@ -73,13 +80,13 @@ fn look_through(bytes: &[u8]) -> Result<(), Fault> {
             (_, kind::LIST) => {
                 let (of, count) = thrift.list()?;
                 if field == 4 && count > bytes.len() / ROW_GROUP_BYTES {
-                    return Err(Fault::Odd("more groups of rows than it has bytes for"));
+                    return Err(Fault::Odd("it has more row groups than its bytes can hold"));
                 }
                 for _ in 0..count {
                     let before = thrift.at();
                     thrift.skip_element(of)?;
                     if of == kind::STRUCT && thrift.at() - before < STRUCT_BYTES {
-                        return Err(Fault::Odd("an empty struct"));
+                        return Err(Fault::Odd("a struct is empty"));
                     }
                 }
             }
@@ -119,7 +126,7 @@ fn schema(thrift: &mut Thrift<'_>) -> Result<(), Fault> {
             return Err(Fault::Odd("the schema is nested too deeply"));
         }
     }
-    if open.is_empty() { Ok(()) } else { Err(Fault::Odd("the schema lacks elements")) }
+    if open.is_empty() { Ok(()) } else { Err(Fault::Odd("elements of the schema are missing")) }
 }
 
 /// How many children an element has.
@@ -127,7 +134,8 @@ fn children(thrift: &mut Thrift<'_>) -> Result<usize, Fault> {
     let (mut last, mut children) = (0, 0);
     while let Some((field, of)) = thrift.field(&mut last)? {
         if (field, of) == (5, kind::I32) {
-            children = usize::try_from(thrift.int32()?).map_err(|_| Fault::Odd("children below zero"))?;
+            children = usize::try_from(thrift.int32()?)
+                .map_err(|_| Fault::Odd("an element of the schema has a negative number of children"))?;
         } else {
             thrift.skip(of)?;
         }
@@ -162,7 +170,7 @@ mod tests {
         let empty_groups = [&[0x49, 0xFC, 0x80, 0x01][..], &[0; 129]].concat();
         assert!(matches!(look_through(&empty_groups), Err(Fault::Odd(_))));
         let empty_texts = [&[0x59, 0x2C][..], &[0; 3]].concat();
-        assert_eq!(look_through(&empty_texts), Err(Fault::Odd("an empty struct")));
+        assert_eq!(look_through(&empty_texts), Err(Fault::Odd("a struct is empty")));
         assert_eq!(look_through(&[0x59, 0xFC, 0xFF, 0xFF, 0x7F]), Err(Fault::Short));
         assert_eq!(look_through(&[0x15, 2, 0]), Ok(()));
     }

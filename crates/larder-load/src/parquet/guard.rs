@@ -28,7 +28,7 @@ pub fn guarded<T>(call: impl FnOnce() -> Result<T>) -> std::result::Result<T, St
         Ok(result) => result.map_err(reason),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason is given");
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown reason");
             Err(format!("damaged data: {}", text.lines().next().unwrap_or_default()))
         }
     }

@@ -70,7 +70,7 @@ pub fn read(bytes: &[u8]) -> Result<(Head, usize), Fault> {
     let size = |field: usize| {
         numbers[field]
             .and_then(|n: i32| u32::try_from(n).ok())
-            .ok_or(Fault::Odd("the head has no size of the page"))
+            .ok_or(Fault::Odd("the page header lacks the size of the page"))
     };
     let (plain_bytes, packed_bytes) = (size(2)?, size(3)?);
     let (kind, encoding, values) = match (numbers[1], part) {
@@ -99,7 +99,7 @@ fn read_part(thrift: &mut Thrift<'_>, of: i16) -> Result<Part, Fault> {
 impl Part {
     fn count(&self, field: usize) -> Result<u32, Fault> {
         let number = self.numbers[field].and_then(|number| u32::try_from(number).ok());
-        number.ok_or(Fault::Odd("the head lacks a number of the page"))
+        number.ok_or(Fault::Odd("the page header lacks a number"))
     }
 }
 

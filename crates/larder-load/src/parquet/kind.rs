@@ -119,7 +119,8 @@ impl Kind {
             (_, Value::Float(number)) => return Ok(float(f64::from(number), &short(number), to)),
             (_, Value::Double(number)) => return Ok(float(number, &shortest(number), to)),
             (Kind::Half, Value::Bytes(bytes)) => {
-                let bytes = bytes.try_into().map_err(|_| "a float of another size than two bytes")?;
+                let bytes =
+                    bytes.try_into().map_err(|_| "a half-precision float that is not two bytes long")?;
                 let number = half::f16::from_le_bytes(bytes).to_f32();
                 return Ok(float(f64::from(number), &short(number), to));
             }
@@ -265,7 +266,7 @@ fn time_of_day(number: i64, parts: i64, to: &mut Vec<u8>) -> Result<(), String> 
 fn interval(bytes: &[u8], to: &mut Vec<u8>) -> Result<(), String> {
     let (words, rest) = bytes.as_chunks::<4>();
     let ([months, days, millis], []) = (words, rest) else {
-        return Err("an interval of another size than twelve bytes".to_owned());
+        return Err("an interval that is not twelve bytes long".to_owned());
     };
     let [months, days, millis] = [months, days, millis].map(|word| u32::from_le_bytes(*word));
     let _ = write!(to, "P{months}M{days}DT{}", millis / 1000);

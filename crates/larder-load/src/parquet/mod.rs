@@ -50,7 +50,9 @@ pub const IS_BUILT: bool = cfg!(feature = "parquet");
 /// The error of a program that does not.
 pub fn not_built() -> Error {
     let how = "cargo build --release -p larder-load --features parquet";
-    Error::Usage(format!("this larder-load was built without Parquet; with it: {how}"))
+    Error::Usage(format!(
+        "this larder-load was built without support for Parquet; to build one with it: {how}"
+    ))
 }
 
 /// Reads all rows of a file; `each` gets the number of a row, from 1, and what it is. What is read moves the bar.

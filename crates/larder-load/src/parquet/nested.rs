@@ -29,7 +29,7 @@ pub fn read(node: &Node, leaves: &mut Leaves, cell: &mut Cell) -> Result<Result<
     let leaves = leaves.get_mut(node.leaves.clone()).ok_or(NO_LEAF)?;
     for leaf in leaves.iter_mut() {
         match leaf.levels()? {
-            None => return Err("it has fewer values than its group has rows".to_owned()),
+            None => return Err("it has fewer values than the row group has rows".to_owned()),
             Some(Levels { repetition: 0, .. }) => {}
             Some(_) => return Err("a row begins within a list".to_owned()),
         }
@@ -63,7 +63,7 @@ impl Text<'_> {
         }
         self.fault = write(self.to).err();
         if self.to.len() > VALUE_BYTES_MAX {
-            (self.fault, *self.to) = (Some("more than 512 MB".to_owned()), Vec::new());
+            (self.fault, *self.to) = (Some("a value larger than 512 MB".to_owned()), Vec::new());
         }
     }
 
@@ -103,7 +103,7 @@ impl Walk<'_> {
         for leaf in self.of(node)? {
             let this = says(leaf.levels()?);
             if said.is_some_and(|other| other != this) {
-                return Err("the levels of its columns do not fit each other".to_owned());
+                return Err("the levels of its columns do not match".to_owned());
             }
             said = Some(this);
         }
@@ -159,7 +159,7 @@ impl Walk<'_> {
 
     fn value(&mut self, node: &Node, kind: Kind, text: &mut Text<'_>) -> Result<(), String> {
         let [leaf] = self.of(node)? else { return Err(NO_LEAF.to_owned()) };
-        let value = leaf.value().ok_or("a value is not where its levels say")?;
+        let value = leaf.value().ok_or("a value does not match its levels")?;
         let mut plain = Vec::new();
         match kind.write(value, &mut plain) {
             Ok(Json::Bare) => text.bytes(&plain),

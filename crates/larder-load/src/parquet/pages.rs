@@ -74,7 +74,10 @@ impl Pages {
             next: None,
             unpacker: Unpacker::new(chunk.compression())?,
             physical,
-            width: u64::try_from(width).ok().filter(|&width| width > 0).ok_or("strings of no length")?,
+            width: u64::try_from(width)
+                .ok()
+                .filter(|&width| width > 0)
+                .ok_or("its strings of fixed length have no length")?,
             definition_max: column.max_def_level(),
             repetition_max: column.max_rep_level(),
             allowance,
@@ -93,10 +96,10 @@ impl Pages {
             let from = start + len;
             let (packed, plain) = (u64::from(head.packed_bytes), u64::from(head.plain_bytes));
             if packed > self.end - from {
-                return Err(odd("a page is longer than its column"));
+                return Err(odd("a page is longer than the data of its column"));
             }
             if plain > PLAIN_FLOOR.max(PLAIN_PER_BYTE * packed) {
-                return Err(odd(&format!("a page of {packed} bytes claims to decompress to {plain}")));
+                return Err(odd(&format!("a page of {packed} bytes claims to decompress to {plain} bytes")));
             }
             self.at = from + packed;
             let is_empty = head.values == 0 && head.kind != PageKind::Dictionary;
@@ -144,7 +147,7 @@ impl Pages {
             }
         }
         let values =
-            bytes.get(self.values_at(&head, &bytes)?..).ok_or("levels are longer than their page")?;
+            bytes.get(self.values_at(&head, &bytes)?..).ok_or("the levels are longer than their page")?;
         self.check_values(&head, values)?;
         let buf = Bytes::from(bytes);
         Ok(match kind {
@@ -169,7 +172,9 @@ impl Pages {
                 rep_level_encoding: repetitions,
                 statistics: None,
             },
-            PageKind::Dictionary | PageKind::Index => return Err("a page without values".to_owned()),
+            PageKind::Dictionary | PageKind::Index => {
+                return Err("a page of this type has no values".to_owned());
+            }
         })
     }
 
@@ -191,7 +196,7 @@ impl Pages {
         };
         let plain_bytes = u64::from(head.plain_bytes);
         if levels > plain_bytes.min(packed.len() as u64) {
-            return Err("levels are longer than their page".to_owned());
+            return Err("the levels are longer than their page".to_owned());
         }
         if self.unpacker.is_plain() || !is_packed {
             return Ok(packed);
@@ -207,7 +212,7 @@ impl Pages {
 
     fn check_dictionary(&self, head: &Head, len: u64) -> Result<(), String> {
         if self.has_dictionary || self.physical == Type::BOOLEAN {
-            return Err("a dictionary that the column cannot have".to_owned());
+            return Err("the column cannot have this dictionary".to_owned());
         }
         if u64::from(head.values) * self.width > len {
             return Err(format!("a dictionary of {len} bytes claims to have {} values", head.values));
@@ -220,7 +225,7 @@ impl Pages {
         let (definitions, repetitions) = match head.kind {
             PageKind::Data2 { definition_bytes, repetition_bytes, nulls, .. } => {
                 if nulls > head.values {
-                    return Err("more nulls than values".to_owned());
+                    return Err("the page has more nulls than values".to_owned());
                 }
                 return Ok(definition_bytes as usize + repetition_bytes as usize);
             }
@@ -238,18 +243,20 @@ impl Pages {
                     let len = bytes
                         .get(at..)
                         .and_then(|bytes| bytes.first_chunk())
-                        .ok_or("levels are truncated")?;
+                        .ok_or("the levels are truncated")?;
                     4 + u64::from(u32::from_le_bytes(*len))
                 }
                 Encoding::BIT_PACKED => {
                     (u64::from(head.values) * u64::from(i16::BITS - max.leading_zeros())).div_ceil(8)
                 }
-                _ => return Err("levels are in an encoding that they cannot have".to_owned()),
+                _ => return Err("the levels have an unsupported encoding".to_owned()),
             };
-            at =
-                usize::try_from(len).ok().and_then(|len| at.checked_add(len)).ok_or("levels are too long")?;
+            at = usize::try_from(len)
+                .ok()
+                .and_then(|len| at.checked_add(len))
+                .ok_or("the levels are too long")?;
             if at > bytes.len() {
-                return Err("levels are longer than their page".to_owned());
+                return Err("the levels are longer than their page".to_owned());
             }
         }
         Ok(at)
@@ -269,7 +276,10 @@ impl Pages {
                 let at_once = if self.repetition_max > 0 { count } else { count.min(1024) };
                 let most = SPREAD_FLOOR + SPREAD_PER_BYTE * len;
                 if self.width.saturating_mul(at_once) > most {
-                    return Err(format!("{count} values of {} bytes in {len} bytes", self.width));
+                    return Err(format!(
+                        "{count} values of {} bytes do not fit into {len} bytes",
+                        self.width
+                    ));
                 }
                 Ok(())
             }
@@ -281,7 +291,7 @@ impl Pages {
 /// Where a chunk begins and ends: after the mark of the file, and before the footer.
 pub fn range(chunk: &ColumnChunkMetaData, data_end: u64) -> Result<(u64, u64), String> {
     if chunk.file_path().is_some_and(|path| !path.is_empty()) {
-        return Err("it is in another file, which is not supported".to_owned());
+        return Err("its data is in another file, which is not supported".to_owned());
     }
     let first = chunk.data_page_offset();
     // Some writers have a zero where there is no dictionary.
@@ -292,7 +302,7 @@ pub fn range(chunk: &ColumnChunkMetaData, data_end: u64) -> Result<(u64, u64), S
     match (start, end) {
         (Some(start @ 4..), Some(end)) if end <= data_end => Ok((start, end)),
         _ => Err(format!(
-            "its {} bytes from offset {} on are not within the file",
+            "its {} bytes at offset {} are not within the file",
             chunk.compressed_size(),
             dictionary.unwrap_or(first)
         )),

@@ -99,7 +99,7 @@ impl Columns {
         let has = |name: &str| fields.iter().any(|field| field.name() == name);
         if let Some(missing) = wanted.iter().find(|name| !has(name)) {
             let names: Vec<&str> = fields.iter().map(|field| field.name()).collect();
-            return Err(format!("no column '{missing}' (there are: {})", names.join(", ")));
+            return Err(format!("no column '{missing}' (the columns are: {})", names.join(", ")));
         }
         if wanted.is_empty() {
             // How many rows there are is believed only as far as one column has values.
@@ -136,7 +136,7 @@ impl Columns {
             self.check(group, data_end).map_err(about)?;
             rows = rows.saturating_add(group.num_rows().unsigned_abs());
             if rows > most {
-                return Err(about(format!("{rows} rows, in {bytes} bytes")));
+                return Err(about(format!("{rows} rows are more than {bytes} bytes can hold")));
             }
         }
         Ok(())
@@ -145,9 +145,9 @@ impl Columns {
     fn check(&self, group: &RowGroupMetaData, data_end: u64) -> std::result::Result<(), String> {
         match group.num_rows() {
             0 => return Ok(()),
-            1.. if self.chosen.is_empty() => return Err("rows without columns".to_owned()),
+            1.. if self.chosen.is_empty() => return Err("it has rows but no columns".to_owned()),
             1.. => {}
-            rows => return Err(format!("{rows} rows")),
+            rows => return Err(format!("invalid number of rows: {rows}")),
         }
         for &leaf in &self.chosen {
             let chunk = group.columns().get(leaf).ok_or("a column is missing")?;
@@ -173,7 +173,7 @@ impl Columns {
             }
             if bytes > VALUE_BYTES_MAX {
                 cell.text = Vec::new();
-                fault = fault.or(Some("more than 512 MB".to_owned()));
+                fault = fault.or(Some("the row is larger than 512 MB".to_owned()));
             }
         }
         Ok(fault)
@@ -186,7 +186,7 @@ impl Columns {
             for leaf in of_node {
                 let about = |what: String| format!("column '{}': {what}", node.name);
                 if leaf.levels().map_err(about)?.is_some() {
-                    return Err(about("it has more values than its group has rows".to_owned()));
+                    return Err(about("it has more values than the row group has rows".to_owned()));
                 }
             }
         }

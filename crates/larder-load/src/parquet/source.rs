@@ -28,7 +28,7 @@ impl Source {
         let failed = |error: std::io::Error| error.to_string();
         let facts = std::fs::metadata(path).map_err(failed)?;
         if !facts.is_file() {
-            return Err("is not a regular file: Parquet is read from its end".to_owned());
+            return Err("not a regular file, which Parquet needs because it is read from its end".to_owned());
         }
         let file = File::open(path).map_err(failed)?;
         let len = file.metadata().map_err(failed)?.len();
@@ -44,7 +44,7 @@ impl Source {
     pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>, String> {
         let end = offset.checked_add(len as u64);
         if end.is_none_or(|end| end > self.len) {
-            return Err(format!("offset {offset}: {len} bytes are more than the file has"));
+            return Err(format!("offset {offset}: the file ends before these {len} bytes"));
         }
         let mut bytes = vec![0; len];
         self.file.read_exact_at(&mut bytes, offset).map_err(|error| format!("offset {offset}: {error}"))?;
@@ -63,7 +63,7 @@ impl Source {
         let held = self.held.load(Relaxed);
         if held > most {
             return Err(format!(
-                "the pages of a row take {held} bytes, more than the {most} of a file of this size"
+                "the pages of a row take {held} bytes, more than the limit of {most} for a file of this size"
             ));
         }
         Ok(())
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(source.hold(HELD_FLOOR, HELD_FLOOR), Ok(()));
         assert!(source.hold(HELD_PER_BYTE * 10 + 1, 0).is_err());
         let error = Source::open(&folder, &ProgressBar::hidden()).err().unwrap();
-        assert!(error.contains("no regular file"), "{error}");
+        assert!(error.contains("not a regular file"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

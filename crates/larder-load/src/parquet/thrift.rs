@@ -73,7 +73,7 @@ impl<'a> Thrift<'a> {
                 return Ok(value);
             }
         }
-        Err(Fault::Odd("a number of more than 64 bits"))
+        Err(Fault::Odd("a number has more than 64 bits"))
     }
 
     /// An integer of any width.
@@ -84,7 +84,7 @@ impl<'a> Thrift<'a> {
 
     /// An integer of 32 bits.
     pub fn int32(&mut self) -> Result<i32, Fault> {
-        i32::try_from(self.int()?).map_err(|_| Fault::Odd("a number of more than 32 bits"))
+        i32::try_from(self.int()?).map_err(|_| Fault::Odd("a number has more than 32 bits"))
     }
 
     /// The number and the type of the next field of a struct; None at its end. `last` is the number of the field before, 0 at the beginning.
@@ -94,8 +94,10 @@ impl<'a> Thrift<'a> {
             return Ok(None);
         }
         *last = match head >> 4 {
-            0 => i16::try_from(self.int()?).map_err(|_| Fault::Odd("a number of a field"))?,
-            step => last.checked_add(i16::from(step)).ok_or(Fault::Odd("a number of a field"))?,
+            0 => i16::try_from(self.int()?).map_err(|_| Fault::Odd("the number of a field is invalid"))?,
+            step => {
+                last.checked_add(i16::from(step)).ok_or(Fault::Odd("the number of a field is invalid"))?
+            }
         };
         Ok(Some((*last, head & 0xF)))
     }
@@ -122,7 +124,7 @@ impl<'a> Thrift<'a> {
     }
 
     fn skip_at(&mut self, kind: u8, is_element: bool, depth: u32) -> Result<(), Fault> {
-        let below = depth.checked_sub(1).ok_or(Fault::Odd("structs that are nested too deeply"))?;
+        let below = depth.checked_sub(1).ok_or(Fault::Odd("structs are nested too deeply"))?;
         match kind {
             kind::TRUE | kind::FALSE if !is_element => Ok(()),
             kind::TRUE | kind::FALSE | kind::BYTE => self.byte().map(drop),
@@ -152,7 +154,7 @@ impl<'a> Thrift<'a> {
                 }
                 Ok(())
             }
-            _ => Err(Fault::Odd("an unknown type")),
+            _ => Err(Fault::Odd("unknown type")),
         }
     }
 

@@ -234,7 +234,7 @@ fn the_program_that_is_killed_goes_on() {
     }
     let output = program(&folder, &words).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(killed > 0 && text.contains("858 rows or keys were not loaded:"), "{killed} killed: {text}");
+    assert!(killed > 0 && text.contains("858 rows or keys not loaded:"), "{killed} killed: {text}");
     assert_eq!(fs::read_to_string(folder.join("rejects")).unwrap().lines().count(), 858);
     for (id, text, _) in &rows {
         let expected: Vec<&str> = text.as_deref().into_iter().collect();
@@ -249,8 +249,8 @@ fn what_cannot_be_read_from_its_end_is_refused() {
     let folder = temp_dir();
     for (words, code, reason) in [
         ("--parquet -", 2, "does not allow"),
-        ("--parquet . ", 1, "is a folder"),
-        ("--parquet /dev/null", 1, "no regular file"),
+        ("--parquet . ", 1, "is a directory"),
+        ("--parquet /dev/null", 1, "not a regular file"),
         ("--parquet missing", 1, "No such file"),
     ] {
         let output = program(&folder, &format!("{words} --key k --hash --dry-run")).output().unwrap();

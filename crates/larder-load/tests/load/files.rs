@@ -30,7 +30,7 @@ fn the_input_is_no_place_for_rejects_or_the_state() {
             Options { state: Some(other.clone()), ..options() },
         ] {
             let error = load(&options).expect_err("it is refused").to_string();
-            assert!(error.contains("this file is an input"), "{error}");
+            assert!(error.contains("this file is also an input"), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
     }
@@ -94,7 +94,7 @@ fn fields_that_expire_go_where_they_are_known() {
         for kind in ALL {
             let target = Server::of(kind, DEBUG);
             let report = load(&options_for(&path, Source::Rdb, target.port())).unwrap();
-            assert_eq!(report.notes, ["1 function libraries were not loaded"]);
+            assert_eq!(report.notes, ["1 function library not loaded"]);
             if matches!(kind, Kind::Larder | Kind::Valkey) {
                 complete(&report);
                 let reply = target.client().ask("HPEXPIRETIME h FIELDS 2 a b").to_string();
@@ -297,7 +297,7 @@ fn an_increment_that_begins_as_an_rdb_file_is_refused_before_anything_is_sent() 
         for bytes in [&whole[..], &[&whole[..], b"RPUSH l c\r\n"].concat(), b"REDIS0011"] {
             fs::write(folder.join(rdb_at), bytes).unwrap();
             let error = load(&aof(&folder, target.port())).unwrap_err().to_string();
-            assert!(error.contains(&format!("/{rdb_at}: offset 0: begins like an RDB file")), "{error}");
+            assert!(error.contains(&format!("/{rdb_at}: offset 0: this is an RDB file")), "{error}");
             assert_eq!(target.client().ask("DBSIZE"), Value::Int(0));
         }
     }

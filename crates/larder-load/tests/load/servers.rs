@@ -133,7 +133,7 @@ fn keys_that_go_and_keys_that_come_twice() {
     let report = load(&options(port, None, to.port())).unwrap();
     complete(&report);
     assert_eq!((report.keys, client.ask("KEYS *").to_string()), (1, "*[\"a\"]".to_owned()));
-    assert_eq!(report.notes, ["2 keys went, or their time came, before their values could be read"]);
+    assert_eq!(report.notes, ["2 keys deleted or expired before they could be read"]);
     // Wherever the source stops, or says something else, the load ends and says so.
     for len in 0..replies.len() {
         client.ask("FLUSHALL");

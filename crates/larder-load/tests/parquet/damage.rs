@@ -60,11 +60,11 @@ fn read(path: &Path, bytes: &[u8], what: &str) -> Result<Vec<String>> {
         let place = [
             "row group ",
             "offset ",
-            "is not a Parquet file",
+            "not a Parquet file",
             "column ",
             "no column",
             "the column ",
-            "is encrypted",
+            "encrypted files",
         ];
         assert!(place.iter().any(|place| rest.unwrap().starts_with(place)), "{what}: {text}");
     }

@@ -33,5 +33,5 @@ fn only_the_columns_of_the_mapping_are_read() {
     let rows = rows_of(&path, "key = 'k'\ntype = 'list'\nvalue = 'x'").unwrap();
     assert_eq!((rows.len(), rows[39].as_str()), (40, "id=39"));
     let error = rows_of(&path, "key = '{id}{ID}'\ntype = 'hash'").unwrap_err().to_string();
-    assert!(error.contains("arrow-snappy.parquet: no column 'ID' (there are: id, small, "), "{error}");
+    assert!(error.contains("arrow-snappy.parquet: no column 'ID' (the columns are: id, small, "), "{error}");
 }

@@ -9,7 +9,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
     flags: NONE,
     group: Group::Server,
     since: "6.0.0",
-    summary: "A container for commands on users and their rights.",
+    summary: "Manages users and their rights.",
     complexity: "Depends on the subcommand",
     subcommands: &[
         Command {
@@ -111,7 +111,10 @@ pub(crate) const TABLE: &[Command] = &[Command {
             flags: ADMIN | LOADING | NOSCRIPT | STALE,
             group: Group::Server,
             since: "6.0.0",
-            history: &[("7.2.0", "Returns the number of each entry, and when it was made and last changed.")],
+            history: &[(
+                "7.2.0",
+                "Returns the number of each entry, and the times when it was created and last updated.",
+            )],
             summary: "Returns or clears the log of refused commands and logins.",
             complexity: "O(n) for n entries",
             args: "operation:oneof?(count:integer reset:pure-token=RESET)",

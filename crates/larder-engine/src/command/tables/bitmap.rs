@@ -16,7 +16,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "2.6.0",
         history: &[
             ("7.0.0", "Takes `BYTE` and `BIT`."),
-            ("8.0.0", "The end may be left out: the range goes to the last byte."),
+            ("8.0.0", "The end may be omitted; the range then ends at the last byte."),
         ],
         summary: "Counts the set bits of a string, or of a range of it.",
         complexity: "O(n) for n bytes",
@@ -76,7 +76,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Bitmap,
         since: "2.8.7",
         history: &[("7.0.0", "Takes `BYTE` and `BIT`.")],
-        summary: "Finds the first bit that is set, or clear, in a string or a range of it.",
+        summary: "Finds the first set or clear bit in a string, or in a range of it.",
         complexity: "O(n) for n bytes",
         args: "key:key#0 bit:integer range:block?(start:integer end-unit-block:block?(end:integer unit:oneof?@7.0.0(byte:pure-token=BYTE bit:pure-token=BIT)))",
         ..Command::DEFAULT

@@ -22,7 +22,7 @@ pub(crate) const TABLE: &[Command] = &[
         arity: -2,
         flags: NONE,
         since: "3.0.0",
-        summary: "Looks after the cluster that the server is part of.",
+        summary: "Inspects and manages the cluster that the server is part of.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
@@ -69,7 +69,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 3,
                 flags: ADMIN | STALE,
                 since: "3.0.0",
-                history: &[("9.0.0", "Reports on a node that has failed already are not counted.")],
+                history: &[("9.0.0", "Does not count reports on a node that has already failed.")],
                 summary: "Returns the number of failure reports for a node.",
                 complexity: "O(n) for n reports",
                 args: "node-id:string",
@@ -325,7 +325,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: 2,
                 flags: LOADING | STALE,
                 since: "7.0.0",
-                history: &[("9.1.0", "Shows the id of each shard and the availability zone of each node.")],
+                history: &[("9.1.0", "Shows the ID of each shard and the availability zone of each node.")],
                 summary: "Lists the shards and their hash slots.",
                 complexity: "O(n) for n nodes",
                 tips: &["nondeterministic_output"],
@@ -361,8 +361,8 @@ pub(crate) const TABLE: &[Command] = &[
                 flags: LOADING | STALE,
                 since: "3.0.0",
                 history: &[
-                    ("4.0.0", "Shows the ids of nodes."),
-                    ("7.0.0", "Shows more of the network of each node."),
+                    ("4.0.0", "Shows the IDs of nodes."),
+                    ("7.0.0", "Shows more about the network addresses of each node."),
                     ("9.1.0", "Shows the availability zone of each node."),
                 ],
                 summary: "Returns the assignment of hash slots to nodes.",
@@ -392,7 +392,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "NOT_KEY")],
         since: "9.1.0",
         summary: "Iterates over the keys of a cluster.",
-        complexity: "O(1) a call, O(n) for a whole walk",
+        complexity: "O(1) per call, O(n) for a complete iteration",
         args: "cursor:string match-pattern:pattern=MATCH? count:integer=COUNT? type:string=TYPE? slot:integer=SLOT?",
         tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
         ..CLUSTER

@@ -29,7 +29,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Connection,
         since: "2.4.0",
-        summary: "Looks at and steers client connections.",
+        summary: "Inspects and controls client connections.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
@@ -153,11 +153,11 @@ pub(crate) const TABLE: &[Command] = &[
                     ("2.8.12", "Takes pairs of a filter and its value."),
                     ("2.8.12", "Takes `ID`."),
                     ("3.2.0", "`TYPE` may be `master`."),
-                    ("5.0.0", "`TYPE` may be `replica`, another word for `slave`."),
+                    ("5.0.0", "`TYPE` may be `replica`, an alias of `slave`."),
                     ("6.2.0", "Takes `LADDR`."),
                     ("8.0.0", "Takes `MAXAGE`."),
-                    ("8.0.0", "`TYPE` may be `primary`, another word for `master`."),
-                    ("8.1.0", "`ID` takes several ids."),
+                    ("8.0.0", "`TYPE` may be `primary`, an alias of `master`."),
+                    ("8.1.0", "`ID` takes several IDs."),
                     (
                         "9.0.0",
                         "Takes `NAME`, `IDLE`, `FLAGS`, `LIB-NAME`, `LIB-VER`, `DB`, `CAPA` and `IP`, and the negations of filters that begin with `NOT-`.",
@@ -184,7 +184,7 @@ pub(crate) const TABLE: &[Command] = &[
                     ("6.2.0", "Takes `ID`; shows `argv-mem`, `tot-mem`, `laddr` and `redir`."),
                     ("7.0.0", "Shows `resp`, `multi-mem`, `rbs` and `rbp`."),
                     ("7.0.3", "Shows `ssub`."),
-                    ("8.0.0", "`TYPE` may be `primary`, another word for `master`."),
+                    ("8.0.0", "`TYPE` may be `primary`, an alias of `master`."),
                     ("8.1.0", "Takes `USER`, `ADDR`, `LADDR`, `SKIPME` and `MAXAGE`."),
                     (
                         "9.0.0",
@@ -366,8 +366,8 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Connection,
         since: "6.0.0",
         history: &[
-            ("8.1.0", "Shows the availability zone, if there is one."),
-            ("6.2.0", "The version may be left out: the connection stays as it is."),
+            ("8.1.0", "Shows the availability zone, if one is set."),
+            ("6.2.0", "The version may be omitted; the connection then keeps its protocol version."),
         ],
         summary: "Switches the protocol version, and optionally authenticates and names the client.",
         complexity: "O(1)",

@@ -312,7 +312,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::Hash,
         since: "2.8.0",
         summary: "Iterates over the fields of a hash.",
-        complexity: "O(1) a call, O(n) for a walk over n fields",
+        complexity: "O(1) per call, O(n) for a complete iteration over n fields",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT? novalues:pure-token=NOVALUES?",
         tips: &["nondeterministic_output"],
         ..Command::DEFAULT

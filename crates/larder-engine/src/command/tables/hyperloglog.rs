@@ -72,7 +72,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "2.8.9",
         is_internal: true,
         summary: "Tests the counting of HyperLogLogs.",
-        complexity: "O(1), a tenth of a second",
+        complexity: "O(1), about 0.1 seconds",
         ..Command::DEFAULT
     },
 ];

@@ -96,7 +96,7 @@ pub(crate) const TABLE: &[Command] = &[
                 group: Group::Server,
                 since: "2.8.13",
                 history: &[("7.0.0", "Without arguments, describes all commands.")],
-                summary: "Describes the commands named.",
+                summary: "Describes the named commands.",
                 complexity: "O(n) for n commands",
                 args: "command-name:string?*",
                 tips: &["nondeterministic_output_order"],
@@ -129,7 +129,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "8.1.0",
-        summary: "Looks at the logs of slow commands, large requests and large replies.",
+        summary: "Inspects the logs of slow commands, large requests and large replies.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
@@ -320,7 +320,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "2.8.13",
-        summary: "Looks at latency spikes and distributions.",
+        summary: "Inspects latency spikes and distributions.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
@@ -436,7 +436,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "4.0.0",
-        summary: "Looks at the use of memory.",
+        summary: "Inspects memory usage.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
@@ -549,7 +549,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "2.2.12",
-        summary: "Looks at the log of slow commands.",
+        summary: "Inspects the log of slow commands.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {

@@ -13,7 +13,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS DELETE"), KeySpec::one(2, "RW INSERT")],
         group: Group::List,
         since: "6.2.0",
-        summary: "Moves an element between two lists. Blocks until there is one.",
+        summary: "Moves an element between two lists. Blocks while the source list is empty.",
         complexity: "O(1)",
         args: "source:key#0 destination:key#1 wherefrom:oneof(left:pure-token=LEFT right:pure-token=RIGHT) whereto:oneof(left:pure-token=LEFT right:pure-token=RIGHT) timeout:double",
         ..Command::DEFAULT
@@ -27,7 +27,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(2, "RW ACCESS DELETE")],
         group: Group::List,
         since: "7.0.0",
-        summary: "Pops elements from the first list that has any. Blocks until there is one.",
+        summary: "Pops elements from the first list that is not empty. Blocks while all are empty.",
         complexity: "O(n+m) for n keys and m elements",
         args: "timeout:double numkeys:integer key:key*#0 where:oneof(left:pure-token=LEFT right:pure-token=RIGHT) count:integer=COUNT?",
         ..Command::DEFAULT
@@ -41,8 +41,8 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::all_but_last(1, "RW ACCESS DELETE")],
         group: Group::List,
         since: "2.0.0",
-        history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Pops the head of the first list that has any element. Blocks until there is one.",
+        history: &[("6.0.0", "The timeout may be a decimal fraction.")],
+        summary: "Pops the head of the first list that is not empty. Blocks while all are empty.",
         complexity: "O(n) for n keys",
         args: "key:key*#0 timeout:double",
         ..Command::DEFAULT
@@ -56,8 +56,8 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::all_but_last(1, "RW ACCESS DELETE")],
         group: Group::List,
         since: "2.0.0",
-        history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Pops the tail of the first list that has any element. Blocks until there is one.",
+        history: &[("6.0.0", "The timeout may be a decimal fraction.")],
+        summary: "Pops the tail of the first list that is not empty. Blocks while all are empty.",
         complexity: "O(n) for n keys",
         args: "key:key*#0 timeout:double",
         ..Command::DEFAULT
@@ -71,8 +71,8 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS DELETE"), KeySpec::one(2, "RW INSERT")],
         group: Group::List,
         since: "2.2.0",
-        history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Moves the tail of a list to the head of another. Blocks until there is one.",
+        history: &[("6.0.0", "The timeout may be a decimal fraction.")],
+        summary: "Moves the tail of a list to the head of another. Blocks while the source list is empty.",
         complexity: "O(1)",
         args: "source:key#0 destination:key#1 timeout:double",
         ..Command::DEFAULT
@@ -101,7 +101,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::List,
         since: "2.2.0",
         summary: "Inserts an element before or after another one.",
-        complexity: "O(n) to find the other, O(log n) to insert",
+        complexity: "O(n) to find the pivot, O(log n) to insert",
         args: "key:key#0 where:oneof(before:pure-token=BEFORE after:pure-token=AFTER) pivot:string element:string",
         ..Command::DEFAULT
     },
@@ -128,7 +128,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS DELETE"), KeySpec::one(2, "RW INSERT")],
         group: Group::List,
         since: "6.2.0",
-        summary: "Moves an element from an end of a list to an end of another.",
+        summary: "Moves an element from one end of a list to one end of another.",
         complexity: "O(1)",
         args: "source:key#0 destination:key#1 wherefrom:oneof(left:pure-token=LEFT right:pure-token=RIGHT) whereto:oneof(left:pure-token=LEFT right:pure-token=RIGHT)",
         ..Command::DEFAULT
@@ -142,7 +142,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(1, "RW ACCESS DELETE")],
         group: Group::List,
         since: "7.0.0",
-        summary: "Pops elements from the first list that has any.",
+        summary: "Pops elements from the first list that is not empty.",
         complexity: "O(n+m) for n keys and m elements",
         args: "numkeys:integer key:key*#0 where:oneof(left:pure-token=LEFT right:pure-token=RIGHT) count:integer=COUNT?",
         ..Command::DEFAULT
@@ -172,7 +172,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::List,
         since: "6.0.6",
         summary: "Finds the positions of an element.",
-        complexity: "O(n) for n elements looked at",
+        complexity: "O(n) for n elements examined",
         args: "key:key#0 element:string rank:integer=RANK? num-matches:integer=COUNT? len:integer=MAXLEN?",
         ..Command::DEFAULT
     },
@@ -258,7 +258,7 @@ pub(crate) const TABLE: &[Command] = &[
         group: Group::List,
         since: "1.0.0",
         summary: "Keeps only the elements between two positions.",
-        complexity: "O(log n), and freeing what is removed in the background",
+        complexity: "O(log n); the removed elements are freed in the background",
         args: "key:key#0 start:integer stop:integer",
         ..Command::DEFAULT
     },
@@ -330,7 +330,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::List,
         since: "9.1.0",
-        summary: "Iterates over a list, which can change meanwhile.",
+        summary: "Iterates over a list, which can change between calls.",
         complexity: "O(log n + m) for m elements returned",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT?",
         tips: &["nondeterministic_output"],

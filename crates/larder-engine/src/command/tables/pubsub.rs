@@ -41,7 +41,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::PubSub,
         since: "2.8.0",
-        summary: "A container for commands on subscriptions.",
+        summary: "Inspects subscriptions.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {

@@ -68,7 +68,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "2.8.12",
-        summary: "Returns the role in replication.",
+        summary: "Returns the role of the server in replication.",
         complexity: "O(1)",
         ..Command::DEFAULT
     },

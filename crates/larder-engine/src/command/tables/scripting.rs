@@ -101,7 +101,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Scripting,
         since: "7.0.0",
-        summary: "A container for commands on libraries of functions.",
+        summary: "Manages libraries of functions.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
@@ -245,7 +245,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Scripting,
         since: "2.6.0",
-        summary: "A container for commands on scripts.",
+        summary: "Manages scripts.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {

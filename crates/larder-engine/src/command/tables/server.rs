@@ -29,7 +29,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "1.0.0",
         history: &[("4.0.0", "Takes `ASYNC`."), ("6.2.0", "Takes `SYNC`.")],
         summary: "Removes all keys of all databases.",
-        complexity: "O(1); the memory is freed in the background unless SYNC is asked for",
+        complexity: "O(1); the memory is freed in the background unless SYNC is given",
         args: "flush-type:oneof?(async:pure-token=ASYNC@4.0.0 sync:pure-token=SYNC@6.2.0)",
         tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
         ..Command::DEFAULT
@@ -45,7 +45,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "1.0.0",
         history: &[("4.0.0", "Takes `ASYNC`."), ("6.2.0", "Takes `SYNC`.")],
         summary: "Removes all keys of the database.",
-        complexity: "O(1); the memory is freed in the background unless SYNC is asked for",
+        complexity: "O(1); the memory is freed in the background unless SYNC is given",
         args: "flush-type:oneof?(async:pure-token=ASYNC@4.0.0 sync:pure-token=SYNC@6.2.0)",
         tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
         ..Command::DEFAULT
@@ -72,7 +72,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Server,
         since: "4.0.0",
-        summary: "Looks after modules.",
+        summary: "Manages modules.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {

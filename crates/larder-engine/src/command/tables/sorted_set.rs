@@ -13,7 +13,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(2, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "7.0.0",
-        summary: "Pops entries of lowest or highest score from the first sorted set that has any. Blocks until there is one.",
+        summary: "Pops entries with the lowest or highest scores from the first sorted set that is not empty. Blocks while all are empty.",
         complexity: "O(k) + O(m log n) for k keys and m entries",
         args: "timeout:double numkeys:integer key:key*#0 where:oneof(min:pure-token=MIN max:pure-token=MAX) count:integer=COUNT?",
         ..Command::DEFAULT
@@ -27,8 +27,8 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::all_but_last(1, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "5.0.0",
-        history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Pops the entry of highest score from the first sorted set that has any. Blocks until there is one.",
+        history: &[("6.0.0", "The timeout may be a decimal fraction.")],
+        summary: "Pops the entry with the highest score from the first sorted set that is not empty. Blocks while all are empty.",
         complexity: "O(log n)",
         args: "key:key*#0 timeout:double",
         ..Command::DEFAULT
@@ -42,8 +42,8 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::all_but_last(1, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "5.0.0",
-        history: &[("6.0.0", "The timeout may have decimals.")],
-        summary: "Pops the entry of lowest score from the first sorted set that has any. Blocks until there is one.",
+        history: &[("6.0.0", "The timeout may be a decimal fraction.")],
+        summary: "Pops the entry with the lowest score from the first sorted set that is not empty. Blocks while all are empty.",
         complexity: "O(log n)",
         args: "key:key*#0 timeout:double",
         ..Command::DEFAULT
@@ -104,7 +104,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
-        summary: "Returns the members of the first sorted set that no other has.",
+        summary: "Returns the members of the first sorted set that no other contains.",
         complexity: "O(l * k + m log m) for l members of the first of k sets and m in the result",
         args: "numkeys:integer key:key*#0 withscores:pure-token=WITHSCORES?",
         ..Command::DEFAULT
@@ -118,7 +118,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "OW UPDATE"), KeySpec::numkeys(2, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
-        summary: "Stores the members of the first sorted set that no other has.",
+        summary: "Stores the members of the first sorted set that no other contains.",
         complexity: "O(l * k + m log m) for l members of the first of k sets and m in the result",
         args: "destination:key#0 numkeys:integer key:key*#1",
         ..Command::DEFAULT
@@ -132,7 +132,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS UPDATE")],
         group: Group::SortedSet,
         since: "1.2.0",
-        summary: "Adds to the score of a member. Creates the member if it does not exist.",
+        summary: "Adds a number to the score of a member. Creates the member if it does not exist.",
         complexity: "O(log n)",
         args: "key:key#0 increment:integer member:string",
         ..Command::DEFAULT
@@ -146,7 +146,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
-        summary: "Returns the members that all sorted sets have.",
+        summary: "Returns the members that all sorted sets contain.",
         complexity: "O(l * k + m log m) for l members of the smallest of k sets and m in the result",
         args: "numkeys:integer key:key*#0 weight:integer=WEIGHTS?* aggregate:oneof=AGGREGATE?(sum:pure-token=SUM min:pure-token=MIN max:pure-token=MAX) withscores:pure-token=WITHSCORES?",
         ..Command::DEFAULT
@@ -160,7 +160,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "7.0.0",
-        summary: "Counts the members that all sorted sets have.",
+        summary: "Counts the members that all sorted sets contain.",
         complexity: "O(l * k) for l members of the smallest of k sets",
         args: "numkeys:integer key:key*#0 limit:integer=LIMIT?",
         ..Command::DEFAULT
@@ -174,7 +174,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "OW UPDATE"), KeySpec::numkeys(2, "RO ACCESS")],
         group: Group::SortedSet,
         since: "2.0.0",
-        summary: "Stores the members that all sorted sets have.",
+        summary: "Stores the members that all sorted sets contain.",
         complexity: "O(l * k + m log m) for l members of the smallest of k sets and m in the result",
         args: "destination:key#0 numkeys:integer key:key*#1 weight:integer=WEIGHTS?* aggregate:oneof=AGGREGATE?(sum:pure-token=SUM min:pure-token=MIN max:pure-token=MAX)",
         ..Command::DEFAULT
@@ -202,7 +202,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(1, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "7.0.0",
-        summary: "Pops entries of lowest or highest score from the first sorted set that has any.",
+        summary: "Pops entries with the lowest or highest scores from the first sorted set that is not empty.",
         complexity: "O(k) + O(m log n) for k keys and m entries",
         args: "numkeys:integer key:key*#0 where:oneof(min:pure-token=MIN max:pure-token=MAX) count:integer=COUNT?",
         ..Command::DEFAULT
@@ -230,7 +230,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "5.0.0",
-        summary: "Pops the entries of highest score.",
+        summary: "Pops the entries with the highest scores.",
         complexity: "O(m log n) for m entries",
         args: "key:key#0 count:integer?",
         ..Command::DEFAULT
@@ -244,7 +244,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "5.0.0",
-        summary: "Pops the entries of lowest score.",
+        summary: "Pops the entries with the lowest scores.",
         complexity: "O(log n + m) for m entries",
         args: "key:key#0 count:integer?",
         ..Command::DEFAULT
@@ -258,7 +258,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
-        summary: "Returns members drawn at random.",
+        summary: "Returns random members of a sorted set.",
         complexity: "O(m log n) for m members",
         args: "key:key#0 options:block?(count:integer withscores:pure-token=WITHSCORES?)",
         tips: &["nondeterministic_output"],
@@ -463,7 +463,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "2.8.0",
         history: &[("8.0.0", "Takes `NOSCORES`.")],
         summary: "Iterates over the members of a sorted set.",
-        complexity: "O(1) a call, O(n) for a whole walk",
+        complexity: "O(1) per call, O(n) for a complete iteration",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT? noscores:pure-token=NOSCORES?",
         tips: &["nondeterministic_output"],
         ..Command::DEFAULT
@@ -491,7 +491,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
-        summary: "Returns the members that any sorted set has.",
+        summary: "Returns the members that at least one sorted set contains.",
         complexity: "O(n + m log m) for n members in all and m in the result",
         args: "numkeys:integer key:key*#0 weight:integer=WEIGHTS?* aggregate:oneof=AGGREGATE?(sum:pure-token=SUM min:pure-token=MIN max:pure-token=MAX) withscores:pure-token=WITHSCORES?",
         ..Command::DEFAULT
@@ -505,7 +505,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "OW UPDATE"), KeySpec::numkeys(2, "RO ACCESS")],
         group: Group::SortedSet,
         since: "2.0.0",
-        summary: "Stores the members that any sorted set has.",
+        summary: "Stores the members that at least one sorted set contains.",
         complexity: "O(n + m log m) for n members in all and m in the result",
         args: "destination:key#0 numkeys:integer key:key*#1 weight:integer=WEIGHTS?* aggregate:oneof=AGGREGATE?(sum:pure-token=SUM min:pure-token=MIN max:pure-token=MAX)",
         ..Command::DEFAULT

@@ -30,7 +30,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         history: &[
             ("6.2.0", "Takes `NOMKSTREAM`, `MINID` and `LIMIT`."),
-            ("7.0.0", "The second part of an id may be `*`."),
+            ("7.0.0", "The second part of an ID may be `*`."),
         ],
         summary: "Appends an entry to a stream and optionally trims it. Creates the stream if it does not exist.",
         complexity: "O(1), and O(n) for n entries that trimming removes",
@@ -52,7 +52,7 @@ pub(crate) const TABLE: &[Command] = &[
             "Returns the ids of deleted entries that it has removed from the list of pending ones.",
         )],
         summary: "Claims entries that have been pending for a long time, in batches.",
-        complexity: "O(log n + m) for m entries looked at",
+        complexity: "O(log n + m) for m entries examined",
         args: "key:key#0 group:string consumer:string min-idle-time:string start:string count:integer=COUNT? justid:pure-token=JUSTID?",
         tips: &["nondeterministic_output"],
         ..Command::DEFAULT
@@ -95,7 +95,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Stream,
         since: "5.0.0",
-        summary: "Contains the commands on consumer groups.",
+        summary: "Manages consumer groups.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
@@ -195,7 +195,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[],
         group: Group::Stream,
         since: "5.0.0",
-        summary: "Contains the commands that look into a stream.",
+        summary: "Inspects a stream, its groups and their consumers.",
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
@@ -290,9 +290,9 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Stream,
         since: "5.0.0",
-        history: &[("6.2.0", "Takes `IDLE`, and ids that are not part of the range.")],
+        history: &[("6.2.0", "Takes `IDLE`; the limits may be exclusive.")],
         summary: "Summarizes or lists the pending entries of a group.",
-        complexity: "O(log n + m) for m entries looked at",
+        complexity: "O(log n + m) for m entries examined",
         args: "key:key#0 group:string filters:block?(min-idle-time:integer=IDLE?@6.2.0 start:string end:string count:integer consumer:string?)",
         tips: &["nondeterministic_output"],
         ..Command::DEFAULT
@@ -306,7 +306,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Stream,
         since: "5.0.0",
-        history: &[("6.2.0", "Takes ids that are not part of the range.")],
+        history: &[("6.2.0", "The limits may be exclusive.")],
         summary: "Returns the entries of a range of IDs.",
         complexity: "O(log n + m) for m entries returned",
         args: "key:key#0 start:string end:string count:integer=COUNT?",
@@ -350,7 +350,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Stream,
         since: "5.0.0",
-        history: &[("6.2.0", "Takes ids that are not part of the range.")],
+        history: &[("6.2.0", "The limits may be exclusive.")],
         summary: "Returns the entries of a range of IDs in reverse order.",
         complexity: "O(log n + m) for m entries returned",
         args: "key:key#0 end:string start:string count:integer=COUNT?",

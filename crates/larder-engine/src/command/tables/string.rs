@@ -286,7 +286,7 @@ pub(crate) const TABLE: &[Command] = &[
             ("2.6.12", "Takes `EX`, `PX`, `NX` and `XX`."),
             ("6.0.0", "Takes `KEEPTTL`."),
             ("6.2.0", "Takes `GET`, `EXAT` and `PXAT`."),
-            ("7.0.0", "`NX` and `GET` go together."),
+            ("7.0.0", "`NX` and `GET` can be combined."),
             ("8.1.0", "Takes `IFEQ`."),
         ],
         summary: "Sets a key, optionally under a condition and with an expiry.",

@@ -1,6 +1,6 @@
 //! Completions for shells: the names of options after `--`, and the values of those that have a list of them.
 
-use super::{Opt, SECTIONS, read_by};
+use super::{Opt, SECTIONS, first_sentence, read_by};
 use crate::config::kind::Kind;
 use crate::config::special::Special;
 use std::fmt::Write;
@@ -60,8 +60,8 @@ pub fn bash_completion() -> String {
 /// Completions for zsh.
 pub fn zsh_completion() -> String {
     let mut text = format!("#compdef larder-server\n{MADE}\n_arguments \\\n");
-    text += "    '(- *)'{-h,--help}'[print a summary]' \\\n    '(- *)'{-v,--version}'[print the version]' \\\n    '(- *)--check-config[check a configuration file]:file:_files' \\\n    '(- *)--check-system[check the \
-         settings of the system]' \\\n    '(- *)--test-memory[test memory]:megabytes: ' \\\n    \
+    text += "    '(- *)'{-h,--help}'[print a summary]' \\\n    '(- *)'{-v,--version}'[print the version]' \\\n    '(- *)--check-config[check a configuration file]:file:_files' \\\n    '(- *)--check-system[look for \
+         unsuitable system settings]' \\\n    '(- *)--test-memory[test memory]:megabytes: ' \\\n    \
          '(- *)--health[ask whether the server is alive]:configuration file:_files' \\\n    \
          '--sentinel[start Sentinel, if it is installed]' \\\n";
     for (opt, (name, values)) in shown().flat_map(|opt| of(opt).map(move |row| (opt, row))) {
@@ -125,7 +125,7 @@ fn values(opt: &Opt) -> Values {
     }
 }
 
-/// What an option does, without signs that shells know also within single quotes.
+/// What an option does, without characters that shells interpret within single quotes.
 fn plain(opt: &Opt) -> String {
-    opt.summary.trim_end_matches('.').replace(['`', '\\'], "")
+    first_sentence(opt).trim_end_matches('.').replace('\\', "")
 }

@@ -1,5 +1,6 @@
 //! The options that `larder-server --help` lists.
 
+use super::first_sentence;
 use crate::config::table::{OPTIONS, find};
 use std::fmt::Write;
 
@@ -44,7 +45,7 @@ const GROUPS: [Group; 6] = [
 /// Columns before the summaries.
 const SUMMARY_COLUMN: usize = 30;
 
-/// The common options in groups, one a line, with their summaries and defaults.
+/// The common options in groups, one per line, with the first sentence of the summary and the default.
 pub fn common_options() -> String {
     let mut text = String::new();
     for (title, options) in GROUPS {
@@ -58,7 +59,7 @@ pub fn common_options() -> String {
                 text => format!(" [default: {text}]"),
             };
             let option = format!("--{name} {value}");
-            let summary = opt.summary.replace('`', "");
+            let summary = first_sentence(opt);
             let _ = writeln!(text, "  {option:SUMMARY_COLUMN$} {summary}{default}");
         }
     }

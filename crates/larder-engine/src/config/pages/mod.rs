@@ -75,8 +75,8 @@ options of its modules, which start with `bf-`, `cf-`, `search-`, `ts-` or `vset
 const FILE_HEAD: &str = "\
 # Options of Larder with their defaults. To change one, remove the # and edit the value.
 #
-# A line is a name and a value, in quotes if it contains spaces. Units of bytes: 1k (1000), 1kb (1024), 1m, 1mb, 1g, 1gb.
-# To include another file: include /path/to/other.conf
+# A line is a name and a value, in quotes if it contains spaces. Units of bytes: 1k (1000),
+# 1kb (1024), 1m, 1mb, 1g, 1gb. To include another file: include /path/to/other.conf
 ";
 
 /// The page of all options, in Markdown.
@@ -165,7 +165,8 @@ fn file_with(in_force: &[(&str, &str)]) -> String {
         let _ = write!(file, "\n\n# ---- {} ----\n", section.title);
         for opt in read_by(section).filter(|opt| !opt.hidden) {
             let summary = opt.summary.replace('`', "");
-            let _ = write!(file, "\n# {summary}{}\n", values_of(opt.kind));
+            file.push('\n');
+            push_comment(&mut file, &format!("{summary}{}", values_of(opt.kind)));
             match in_force.iter().find(|(name, _)| *name == opt.name) {
                 Some((name, value)) => {
                     let _ = writeln!(file, "{name} {value}");
@@ -177,6 +178,33 @@ fn file_with(in_force: &[(&str, &str)]) -> String {
         }
     }
     file
+}
+
+/// Columns of the file's comments.
+const COMMENT_COLUMNS: usize = 100;
+
+/// Appends a comment to a configuration file, wrapped between words.
+fn push_comment(file: &mut String, text: &str) {
+    let mut columns = 0;
+    for word in text.split(' ') {
+        if columns == 0 || columns + 1 + word.len() > COMMENT_COLUMNS {
+            file.push_str(if columns == 0 { "#" } else { "\n#" });
+            columns = 1;
+        }
+        file.push(' ');
+        file.push_str(word);
+        columns += 1 + word.len();
+    }
+    file.push('\n');
+}
+
+/// The first sentence of an option's summary, for lists with a line per option.
+fn first_sentence(opt: &Opt) -> String {
+    let sentence = match opt.summary.split_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => opt.summary.to_owned(),
+    };
+    sentence.replace('`', "")
 }
 
 /// What an option takes, after its summary.

@@ -22,7 +22,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("cluster-enabled", "no").immutable().does("Runs the server as a cluster node.", NODES),
     text("cluster-config-file", "nodes.conf")
         .immutable()
-        .does("File with the node's view of the cluster, written by the server.", NODES),
+        .does("File in `dir` with the node's view of the cluster. The server writes it; do not edit it.", NODES),
     one_of("cluster-config-save-behavior", &[("sync", 0), ("best-effort", 1)], "sync").does(
         "Whether the server exits (`sync`) or continues (`best-effort`) if it cannot write `cluster-config-file`.",
         NODES,
@@ -38,14 +38,14 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("cluster-ping-interval", 0, LONG_MAX, "0").hidden().dormant(GOSSIP),
     int("cluster-message-gossip-perc", 0, INT_MAX, "10").hidden().dormant(GOSSIP),
     int("cluster-blacklist-ttl", LONG_MIN, LONG_MAX, "60")
-        .does("Seconds for which a forgotten node is not added again.", NODES),
+        .does("Seconds after `CLUSTER FORGET` for which the node is not added again.", NODES),
     int("cluster-manual-failover-timeout", 1, INT_MAX, "5000")
-        .does("Milliseconds after which `CLUSTER FAILOVER` is aborted.", NODES),
+        .does("Milliseconds after which `CLUSTER FAILOVER`, or the last step of a slot migration, is aborted.", NODES),
     int("cluster-migration-barrier", 0, INT_MAX, "1")
         .does("Minimum number of replicas that a primary keeps when replicas migrate.", NODES),
     int("cluster-replica-validity-factor", 0, INT_MAX, "10")
         .alias(&["cluster-slave-validity-factor"])
-        .does("Maximum age of a replica's data for an election, in node timeouts; 0 is no limit.", NODES),
+        .does("Maximum age of the data with which a replica stands for election, in multiples of `cluster-node-timeout`; 0 is no limit.", NODES),
     yes_no("cluster-replica-no-failover", "no")
         .alias(&["cluster-slave-no-failover"])
         .does("Disables automatic failover to this replica.", NODES),
@@ -61,28 +61,28 @@ pub(super) static OPTIONS: &[Opt] = &[
     memory("cluster-link-sendbuf-limit", 0, ULONG_MAX, "0")
         .does("Unsent bytes at which a link to a node is closed; 0 is no limit.", NODES),
     one_of("cluster-preferred-endpoint-type", ENDPOINTS, "ip").does(
-        "Kind of endpoint that clients are redirected to: `ip`, `hostname` or `unknown-endpoint`.",
+        "What redirections name: the address (`ip`), the host name (`hostname`) or nothing, which stands for the address that the client uses (`unknown-endpoint`).",
         REDIRECTS,
     ),
     checked_text("cluster-announce-ip", address, "")
         .any_byte()
-        .does("Address announced to nodes and clients.", NODES),
+        .does("Address announced to nodes and clients; empty is the address that other nodes see.", NODES),
     checked_text("cluster-announce-client-ipv4", ipv4, "")
-        .does("Address announced to clients that use IPv4.", NODES),
+        .does("Address announced to clients that use IPv4; empty is the node's address.", NODES),
     checked_text("cluster-announce-client-ipv6", ipv6, "")
-        .does("Address announced to clients that use IPv6.", NODES),
-    int("cluster-announce-client-port", 0, 65535, "0").does("Port announced to clients.", NODES),
-    int("cluster-announce-client-tls-port", 0, 65535, "0").does("TLS port announced to clients.", NODES),
+        .does("Address announced to clients that use IPv6; empty is the node's address.", NODES),
+    int("cluster-announce-client-port", 0, 65535, "0").does("Port announced to clients; 0 is the port announced to nodes.", NODES),
+    int("cluster-announce-client-tls-port", 0, 65535, "0").does("TLS port announced to clients; 0 is the TLS port announced to nodes.", NODES),
     checked_text("cluster-announce-hostname", hostname, "")
         .does("Host name announced to nodes and clients.", NODES),
     checked_text("cluster-announce-human-nodename", node_name, "")
         .any_byte()
         .does("Name of the node in logs.", NODES),
-    int("cluster-announce-port", 0, 65535, "0").does("Port announced to nodes and clients.", NODES),
-    int("cluster-announce-tls-port", 0, 65535, "0").does("TLS port announced to nodes and clients.", NODES),
-    int("cluster-announce-bus-port", 0, 65535, "0").does("Bus port announced to nodes.", NODES),
+    int("cluster-announce-port", 0, 65535, "0").does("Port announced to nodes and clients; 0 is `port`.", NODES),
+    int("cluster-announce-tls-port", 0, 65535, "0").does("TLS port announced to nodes and clients; 0 is `tls-port`.", NODES),
+    int("cluster-announce-bus-port", 0, 65535, "0").does("Bus port announced to nodes; 0 is the port of the cluster bus.", NODES),
     int("cluster-slot-migration-log-max-len", 0, LONG_MAX, "1000")
-        .does("Maximum number of finished slot migrations that are shown.", MIGRATION),
+        .does("Maximum number of finished slot migrations that `CLUSTER GETSLOTMIGRATIONS` shows.", MIGRATION),
     yes_no("cluster-slot-stats-enabled", "no")
         .hot_bool(|h| &h.cluster_slot_stats_enabled)
         .does("Counts execution time and bytes per slot, for `CLUSTER SLOT-STATS`.", "cluster/slot_stats.rs"),
@@ -92,7 +92,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         "0",
     )
     .does(
-        "Maximum bytes that the target of a slot migration may lag when writes pause for it; -1 is no limit.",
+        "Bytes by which the target of a slot migration may lag when writes pause for its last step; -1 is no limit.",
         MIGRATION,
     ),
 ];

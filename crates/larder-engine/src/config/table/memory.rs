@@ -9,39 +9,39 @@ const DEFRAG: &str = "active defragmentation";
 pub(super) static OPTIONS: &[Opt] = &[
     memory("maxmemory", 0, ULONG_MAX, "0")
         .hot_unsigned(|h| &h.maxmemory)
-        .does("Memory limit in bytes; 0 is no limit.", "differential/eviction.rs"),
+        .does("Maximum bytes of memory for data and connections; 0 is no limit.", "differential/eviction.rs"),
     one_of("maxmemory-policy", MaxmemoryPolicy::NAMES, "noeviction")
         .hot_int(|h| h.maxmemory_policy.number())
-        .does("Which keys are evicted at `maxmemory`.", "eviction.rs"),
+        .does("Which keys are evicted at `maxmemory`. `volatile-` policies evict only keys with a time to live, `allkeys-` policies any key: those not used for longest (`lru`), used least often (`lfu`), at random, or next to expire (`ttl`). With `noeviction`, writes get an `OOM` error.", "eviction.rs"),
     int("maxmemory-samples", 1, 64, "5")
         .hot_int(|h| &h.maxmemory_samples)
-        .does("Number of keys examined for each key that is evicted.", "differential/introspection.rs"),
+        .does("Number of keys examined for each key that is evicted: more take longer and find better keys.", "differential/introspection.rs"),
     int("maxmemory-eviction-tenacity", 0, 100, "10")
         .hot_int(|h| &h.maxmemory_eviction_tenacity)
-        .does("Effort of eviction per command.", "differential/eviction.rs"),
+        .does("Time that a command may spend on eviction: 50 microseconds per unit up to 10 (500 microseconds), 15 % more for each unit above, no limit at 100.", "differential/eviction.rs"),
     int("lfu-log-factor", 0, INT_MAX, "10")
         .hot_int(|h| &h.lfu_log_factor)
-        .does("Logarithm factor of the LFU access counter.", "differential/eviction.rs"),
+        .does("How many accesses raise the LFU access counter: a larger factor needs more for each step.", "differential/eviction.rs"),
     int("lfu-decay-time", 0, INT_MAX, "1").hot_int(|h| &h.lfu_decay_time).does(
-        "Minutes after which the LFU access counter decreases by one.",
+        "Minutes after which the LFU access counter decreases by one; 0 means never.",
         "differential/introspection.rs",
     ),
     int("active-expire-effort", 1, 10, "1")
         .hot_int(|h| &h.active_expire_effort)
-        .does("Effort of background expiry.", "options/data.rs"),
+        .does("Time for deleting expired keys in the background, in each run of periodic tasks (`hz`): 25 ms at 1, 2 ms more for each unit.", "options/data.rs"),
     yes_no("lazyfree-lazy-eviction", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_eviction)
         .does("Frees large evicted values in the background.", "options/data.rs"),
     yes_no("lazyfree-lazy-expire", "yes").hot_bool(|h| &h.lazyfree_lazy_expire).does(
-        "Frees large expired values in the background; the log contains `UNLINK` instead of `DEL` for them.",
+        "Frees large expired values in the background; the append-only file and replicas get `UNLINK` instead of `DEL` for them.",
         "options/main.rs",
     ),
     yes_no("lazyfree-lazy-server-del", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_server_del)
-        .does("Frees large replaced values in the background.", "options/main.rs"),
+        .does("Frees large values in the background when commands replace them.", "options/main.rs"),
     yes_no("lazyfree-lazy-user-del", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_user_del)
-        .does("Makes `DEL` behave as `UNLINK`.", "options/main.rs"),
+        .does("Makes `DEL` free large values in the background, as `UNLINK` does.", "options/main.rs"),
     yes_no("lazyfree-lazy-user-flush", "yes")
         .hot_bool(|h| &h.lazyfree_lazy_user_flush)
         .does("Makes `FLUSHALL` and `FLUSHDB` asynchronous unless `SYNC` is given.", "options/main.rs"),

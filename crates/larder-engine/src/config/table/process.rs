@@ -30,33 +30,33 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("threads", 1, 1024, "1")
         .alias(&["io-threads"])
         .immutable()
-        .does("Threads that serve clients; default: number of cores.", "options/main.rs"),
+        .does("Number of threads that serve clients. The default is the number of cores.", "options/main.rs"),
     int("prefetch-batch-max-size", 0, 128, "16").dormant("prefetching in I/O threads"),
-    yes_no("daemonize", "no").immutable().does("Runs in the background.", "start.rs"),
+    yes_no("daemonize", "no").immutable().does("Runs the server in the background.", "start.rs"),
     one_of("supervised", Supervised::NAMES, "no")
         .immutable()
-        .does("Notifies systemd or upstart when the server is ready.", "options/main.rs"),
-    text("pidfile", "").immutable().does("File for the process ID.", "start.rs"),
+        .does("Supervisor that the server notifies when it is ready: `systemd`, `upstart`, whichever started it (`auto`), or none (`no`).", "options/main.rs"),
+    text("pidfile", "").immutable().does("File for the process ID. Empty is `/var/run/larder.pid` with `daemonize yes`, and no file otherwise.", "start.rs"),
     one_of("loglevel", LogThreshold::NAMES, "notice")
-        .does("Lowest level of messages that are logged.", "options/main.rs"),
-    text("logfile", "").immutable().does("Log file; empty is standard output.", "start.rs"),
-    one_of("log-format", LogFormat::NAMES, "legacy").does("Format of log lines.", "options/process.rs"),
+        .does("Lowest level of messages that are logged. `nothing` logs none.", "options/main.rs"),
+    text("logfile", "").immutable().does("Log file; empty logs to standard output.", "start.rs"),
+    one_of("log-format", LogFormat::NAMES, "legacy").does("Format of log lines: that of Redis (`legacy`), `key=value` pairs (`logfmt`) or JSON objects (`json`).", "options/process.rs"),
     one_of("log-timestamp-format", LogTimestampFormat::NAMES, "legacy")
-        .does("Format of times in log lines.", "options/process.rs"),
+        .does("Format of times in log lines: `02 Nov 2026 08:01:09.007` (`legacy`), ISO 8601 (`iso8601`) or milliseconds since 1970 (`milliseconds`).", "options/process.rs"),
     yes_no("hide-user-data-from-log", "yes")
         .hot_bool(|h| &h.hide_user_data_from_log)
         .does("Omits command arguments from crash reports and the log.", "crashes.rs"),
-    yes_no("syslog-enabled", "no").immutable().does("Also logs to syslog.", "options/main.rs"),
-    text("syslog-ident", "larder").immutable().does("Identity in syslog.", "options/main.rs"),
-    one_of("syslog-facility", FACILITIES, "local0").immutable().does("Syslog facility.", "options/main.rs"),
+    yes_no("syslog-enabled", "no").immutable().does("Also writes the log to syslog.", "options/main.rs"),
+    text("syslog-ident", "larder").immutable().does("Name of the server in syslog.", "options/main.rs"),
+    one_of("syslog-facility", FACILITIES, "local0").immutable().does("Facility of the messages in syslog.", "options/main.rs"),
     yes_no("always-show-logo", "no")
         .immutable()
         .does("Prints the logo even if the output is not a terminal.", "options/main.rs"),
     yes_no("set-proc-title", "yes")
         .immutable()
-        .does("Shows address and mode in the process title.", "options/main.rs"),
+        .does("Sets the title of the process, as `ps` shows it, from `proc-title-template`.", "options/main.rs"),
     checked_text("proc-title-template", title_template, TITLE)
-        .does("Template of the process title.", "options/main.rs"),
+        .does("Template of the process title. Variables: `{title}`, `{listen-addr}`, `{server-mode}`, `{port}`, `{tls-port}`, `{unixsocket}`, `{config-file}`.", "options/main.rs"),
     yes_no("crash-log-enabled", "yes")
         .does("Writes a report to the log when the server crashes.", "crashes.rs"),
     yes_no("crash-memcheck-enabled", "no").ignored("no memory test after a crash"),
@@ -64,20 +64,20 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("enable-debug-assert", "no").hidden().immutable().ignored("no optional assertions"),
     text("ignore-warnings", "").dormant("startup warnings that prevent the start"),
     checked_text("locale-collate", locale, "").dormant("collation of strings"),
-    text("availability-zone", "").does("Availability zone, reported by `INFO`.", "options/main.rs"),
+    text("availability-zone", "").does("Availability zone of the server, reported by `INFO` and `HELLO`.", "options/main.rs"),
     special("dir", Special::Dir, ".")
         .protected()
         .does("Working directory, which contains the data files.", "options/main.rs"),
     option("shutdown-on-sigint", Kind::Flags(SHUTDOWN), "default")
-        .does("How `SIGINT` shuts the server down.", "options/process.rs"),
+        .does("How `SIGINT` shuts the server down. `default` saves if save points are configured and waits for replicas. `save` always saves, `nosave` never; `now` does not wait for replicas; `force` ignores errors; `safe` refuses to stop a cluster primary that has slots; `failover` first makes a replica the primary, in a cluster.", "options/process.rs"),
     option("shutdown-on-sigterm", Kind::Flags(SHUTDOWN), "default")
-        .does("How `SIGTERM` shuts the server down.", "options/process.rs"),
+        .does("How `SIGTERM` shuts the server down; see `shutdown-on-sigint`.", "options/process.rs"),
     int("shutdown-timeout", 0, INT_MAX, "10")
-        .does("Maximum seconds that a primary waits for its replicas at shutdown.", "replication/roles.rs"),
+        .does("Maximum seconds that a primary waits at shutdown until its replicas have all writes; 0 does not wait.", "replication/roles.rs"),
     one_of("oom-score-adj", OomScoreAdj::NAMES, "no")
-        .does("Adjusts the process's OOM score.", "options/main.rs"),
+        .does("Sets the OOM score of the process, from the first of `oom-score-adj-values`: added to the initial score (`relative`, `yes`) or instead of it (`absolute`). `no` keeps the initial score.", "options/main.rs"),
     special("oom-score-adj-values", Special::OomScores, "0 200 800").does(
-        "OOM scores of a primary, a replica and a child process; Larder uses the first.",
+        "OOM scores of a primary, a replica and a child process, each -2000 to 2000. Larder uses the first and limits it to -1000 to 1000.",
         "options/main.rs",
     ),
     yes_no("disable-thp", "yes")
@@ -90,33 +90,33 @@ pub(super) static OPTIONS: &[Opt] = &[
     text("server-cpulist", "")
         .alias(&["server_cpulist"])
         .immutable()
-        .does("CPUs of the threads that serve clients.", "options/main.rs"),
+        .does("CPUs of the threads that serve clients, for example `0-3,8`; empty leaves the choice to the kernel.", "options/main.rs"),
     text("bio-cpulist", "")
         .alias(&["bio_cpulist"])
         .immutable()
-        .does("CPUs of background threads.", "options/main.rs"),
+        .does("CPUs of background threads, for example `0-3,8`; empty leaves the choice to the kernel.", "options/main.rs"),
     text("aof-rewrite-cpulist", "")
         .alias(&["aof_rewrite_cpulist"])
         .immutable()
-        .does("CPUs of the thread that rewrites the append-only file.", "options/main.rs"),
+        .does("CPUs of the thread that rewrites the append-only file, for example `0-3,8`; empty leaves the choice to the kernel.", "options/main.rs"),
     text("bgsave-cpulist", "")
         .alias(&["bgsave_cpulist"])
         .immutable()
-        .does("CPUs of the thread that writes snapshots.", "options/main.rs"),
+        .does("CPUs of the thread that writes snapshots, for example `0-3,8`; empty leaves the choice to the kernel.", "options/main.rs"),
     int("hz", 0, INT_MAX, "10")
         .hot_int(|h| &h.hz)
-        .does("Frequency of periodic tasks, per second.", "options/main.rs"),
+        .does("Number of times per second that periodic tasks run, such as background expiry; limited to 1 to 500.", "options/main.rs"),
     int("databases", 1, INT_MAX, "16")
         .immutable()
         .hot_int(|h| &h.databases)
-        .does("Number of databases.", "memory.rs"),
+        .does("Number of databases; `cluster-databases` replaces it in cluster mode.", "memory.rs"),
     int("watchdog-period", 0, INT_MAX, "0").hidden().does(
         "Milliseconds after which the stack of a blocked thread is logged; 0 disables it.",
         "crashes.rs",
     ),
     yes_no("use-exit-on-panic", "no")
         .hidden()
-        .does("Exits with code 1 after a panic, instead of a signal.", "options/main.rs"),
+        .does("Exits with code 1 after a panic, instead of terminating by a signal.", "options/main.rs"),
 ];
 
 fn title_template(template: &str) -> Result<(), OptionError> {
