@@ -330,7 +330,7 @@ fn objects(
     }
 }
 
-/// What is wrong with a line, without the number of the line: the parser sees one at a time.
+/// Describes the error in a line of JSON. The number of the line is left out: the parser sees one line at a time.
 fn about_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match (text.rsplit_once(" at line "), error.column()) {

@@ -61,6 +61,14 @@ pub struct HashLimits {
     pub bytes_max: usize,
 }
 
+impl HashLimits {
+    /// Whether a hash with this number of fields, or a field or value of this many bytes, exceeds the limits.
+    #[inline]
+    fn are_exceeded(self, bytes: usize, fields: usize) -> bool {
+        bytes > self.bytes_max || fields as u64 > self.count_max
+    }
+}
+
 impl Default for HashLimits {
     /// What Redis and Valkey have by default.
     fn default() -> Self {
@@ -273,7 +281,7 @@ impl Hash {
         match &mut self.form {
             Form::Table(table) if table.expiring() == 0 && !matches!(expiry, FieldExpiry::At(_)) => {
                 let added = table.put(FieldValueNew { field: name, value, expire_at_ms: None });
-                if name.len().max(value.len()) > limits.bytes_max || table.len() as u64 > limits.count_max {
+                if limits.are_exceeded(name.len().max(value.len()), table.len()) {
                     table.set_mark();
                 }
                 added
@@ -631,7 +639,7 @@ impl Hash {
     }
 
     fn note_size(&mut self, bytes: usize, expires: bool, limits: HashLimits) {
-        if expires || bytes > limits.bytes_max || self.len() as u64 > limits.count_max {
+        if expires || limits.are_exceeded(bytes, self.len()) {
             self.set_mark();
         }
     }

@@ -326,7 +326,7 @@ impl Bus {
         if mails.iter().any(|mail| matches!(mail, ForBus::Ask(_))) {
             // A client that has just changed an option sees that.
             self.read_settings();
-            // What a reply shows, the map has: a client that reads of an address is sent to it.
+            // The slot map gets what the reply will show: a client that reads an address is sent to it from then on.
             self.act();
         }
         for mail in mails {

@@ -125,7 +125,7 @@ fn values(opt: &Opt) -> Values {
     }
 }
 
-/// What an option does, without characters that shells interpret within single quotes.
+/// The first sentence about an option, without characters that shells interpret within single quotes.
 fn plain(opt: &Opt) -> String {
     first_sentence(opt).trim_end_matches('.').replace('\\', "")
 }

@@ -26,6 +26,21 @@ fn random_bytes(rng: &mut fastrand::Rng, n: u64, limit: usize) -> Vec<u8> {
     n.to_le_bytes()[..2].iter().copied().chain((0..len).map(|_| rng.u8(..))).collect()
 }
 
+/// Strings of all lengths up to 40 that differ at one place, at none, or in length.
+#[test]
+fn strings_are_the_same_if_all_their_bytes_are() {
+    for len in 0..40_usize {
+        let string: Vec<u8> = (0..len as u8).collect();
+        assert!(layout::is_same(&string, &string.clone()), "{len}");
+        for at in 0..len {
+            let mut other = string.clone();
+            other[at] ^= 0x80;
+            assert!(!layout::is_same(&string, &other), "{len}, differs at {at}");
+            assert!(!layout::is_same(&string, &string[..at]), "{len} and {at}");
+        }
+    }
+}
+
 /// Each string is held by this many segments: all of them live in `all`.
 fn check_counts(all: &[Rows<FieldValue>]) {
     let outs = |rows: &Rows<FieldValue>| -> Vec<(usize, u32)> {
