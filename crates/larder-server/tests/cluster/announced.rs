@@ -156,6 +156,12 @@ fn redirections_name_what_is_announced() {
         meet(&[a, r]);
         settle(&all);
         replicate(r, b, &all);
+        // A node that was just met is known by the address that it was met at, until it says what it announces.
+        for (last, node) in (1..).zip(&all) {
+            let (id, address) = (node.id(), format!("192.0.2.{last}:{}@", 7000 + last));
+            let is_known = |by: &&Node| by.line_about(&id).get(1).is_some_and(|to| to.starts_with(&address));
+            until("what it announces is known", || [a, b, r].iter().all(is_known));
+        }
         let key = tag("k", |slot| slot > 8191);
         let slot = larder_cluster::key_slot(key.as_bytes());
         let moved = |to: &str| format!("MOVED {slot} {to}");
