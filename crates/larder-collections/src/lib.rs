@@ -13,6 +13,8 @@ pub mod key_table;
 pub mod keyed_hash;
 pub mod list;
 pub mod member_hash;
+#[allow(unsafe_code, reason = "records hold numbers, which stand for counted pointers")]
+mod numbered;
 #[allow(unsafe_code, reason = "pointers are given away and taken back")]
 mod raw;
 mod segment_scan;

@@ -10,8 +10,9 @@ use crate::hash::{Form as HashForm, Hash, Shaped};
 use crate::int_set::{self, IntSet};
 use crate::key_table::KeyHash;
 use crate::list::{Directory, List};
+use crate::numbered;
 use crate::set::Set;
-use crate::shapes::{self, SHAPE_FIELDS_MAX, ShapeRef};
+use crate::shapes::{SHAPE_FIELDS_MAX, Shape as HashShape, ShapeRef};
 use crate::sorted_set::{Form, SortedSet};
 use crate::stream::Stream;
 use crate::table::{FieldValue, Member, Shape, Table};
@@ -286,7 +287,7 @@ unsafe impl IntoRaw for Hash {
     fn adopt(embedded: Embedded<'_>) {
         if embedded.kind() >= EMBEDDED_SHAPED {
             // SAFETY: the value that gave the bytes has the shape.
-            unsafe { shapes::adopt(Shaped::shape_of(embedded.bytes())) };
+            unsafe { numbered::adopt::<HashShape>(Shaped::shape_of(embedded.bytes())) };
         }
     }
 
@@ -294,7 +295,7 @@ unsafe impl IntoRaw for Hash {
     unsafe fn disown(embedded: Embedded<'_>) {
         if embedded.kind() >= EMBEDDED_SHAPED {
             // SAFETY: passed on to the caller.
-            unsafe { shapes::disown(Shaped::shape_of(embedded.bytes())) };
+            unsafe { numbered::disown::<HashShape>(Shaped::shape_of(embedded.bytes())) };
         }
     }
 

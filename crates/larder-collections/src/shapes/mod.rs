@@ -17,7 +17,6 @@
 //!
 //! Tested at the foot of this file, by `registry`, and by the hashes on top.
 
-#[allow(unsafe_code, reason = "records hold numbers of shapes, which stand for counted pointers")]
 mod registry;
 
 pub use registry::{
@@ -27,7 +26,6 @@ pub use registry::{
 mod effort;
 pub use effort::skipped;
 pub(crate) use effort::{expects_some, may_try, note_outcome};
-pub(crate) use registry::{adopt, disown};
 
 use std::sync::LazyLock;
 
