@@ -84,12 +84,16 @@ impl Codec {
         let len = match self {
             Codec::Lzf => return lzf::decompress(src, dst).map_err(|lzf::Damaged| Damaged),
             Codec::Lz4 => lz4_flex::block::decompress_into(src, dst).map_err(|_| Damaged)?,
-            Codec::Zstd => DECOMPRESSOR.with_borrow_mut(|context| {
-                context.get_or_insert_with(DCtx::create).decompress(dst, src).map_err(|_| Damaged)
-            })?,
+            Codec::Zstd => with_decompressor(|context| context.decompress(dst, src)).map_err(|_| Damaged)?,
         };
         if len == dst.len() { Ok(()) } else { Err(Damaged) }
     }
+}
+
+/// Calls `f` with this thread's context for reading zstd.
+#[inline]
+pub(crate) fn with_decompressor<R>(f: impl FnOnce(&mut DCtx<'static>) -> R) -> R {
+    DECOMPRESSOR.with_borrow_mut(|context| f(context.get_or_insert_with(DCtx::create)))
 }
 
 /// Frees the contexts that this thread has kept, some 0.6 MB once it has compressed: for a thread that has nothing to do

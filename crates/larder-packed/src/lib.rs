@@ -6,6 +6,7 @@ pub mod buffer;
 pub mod bytes;
 pub mod codec;
 pub mod cycles;
+pub mod dictionary;
 pub mod embed;
 pub mod heap;
 pub mod int;
