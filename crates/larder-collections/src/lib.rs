@@ -4,6 +4,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod cold;
 mod counted_tree;
 pub mod footprint;
 pub mod hash;

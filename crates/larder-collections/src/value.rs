@@ -3,6 +3,7 @@
 //! Short strings are not here: the table keeps them inside its segments. Values are given away as pointers and taken back in
 //! `raw.rs`, the one module of the crate with `unsafe`.
 
+use crate::cold::Cold;
 use crate::hash::Hash;
 use crate::list::List;
 use crate::set::Set;
@@ -25,6 +26,8 @@ pub enum Value {
     Set(Set),
     /// A stream.
     Stream(Stream),
+    /// Any of these, compressed: only the keyspace keeps it.
+    Cold(Cold),
 }
 
 impl Value {
@@ -37,6 +40,7 @@ impl Value {
             Value::SortedSet(set) => set.memory_bytes(samples),
             Value::Set(set) => set.memory_bytes(samples),
             Value::Stream(stream) => stream.memory_bytes(samples),
+            Value::Cold(cold) => cold.heap_bytes() as u64,
         }
     }
 
@@ -46,14 +50,14 @@ impl Value {
             Value::Hash(hash) => hash.prefetch_all(hashes),
             Value::Set(set) => set.prefetch_all(hashes),
             Value::SortedSet(set) => set.prefetch_all(hashes),
-            Value::String(_) | Value::List(_) | Value::Stream(_) => {}
+            Value::String(_) | Value::List(_) | Value::Stream(_) | Value::Cold(_) => {}
         }
     }
 
-    /// The number of elements of a collection; a string has none. O(1).
+    /// The number of elements of a collection; a string has none, and a cold value is not looked into. O(1).
     pub fn elements(&self) -> u64 {
         match self {
-            Value::String(_) => 0,
+            Value::String(_) | Value::Cold(_) => 0,
             Value::Hash(hash) => hash.len() as u64,
             Value::List(list) => list.len(),
             Value::SortedSet(set) => set.len(),
@@ -65,7 +69,7 @@ impl Value {
     /// Allocations that a drop would free, roughly: large ones are freed in the background.
     pub fn free_effort(&self) -> usize {
         match self {
-            Value::String(_) => 1,
+            Value::String(_) | Value::Cold(_) => 1,
             Value::Hash(hash) => hash.node_count(),
             Value::List(list) => list.node_count() as usize,
             Value::SortedSet(set) => set.node_count() as usize,

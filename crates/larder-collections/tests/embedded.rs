@@ -88,7 +88,7 @@ fn model_of_value(value: &Value) -> Model {
             Model::Sorted(members)
         }
         Value::String(bytes) => Model::Text(bytes.to_vec()),
-        Value::Stream(_) => panic!("there are no streams"),
+        Value::Stream(_) | Value::Cold(_) => panic!("there are none"),
     }
 }
 

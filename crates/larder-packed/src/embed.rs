@@ -14,7 +14,14 @@
 //!
 //! Tested at the foot of this file.
 
+use crate::dictionary::RAW_MAX;
 use crate::segment::EMBEDDED_MAX;
+
+/// Where the bytes of a value are collected.
+pub trait Collect {
+    /// Appends bytes; None when they are too many.
+    fn push(&mut self, bytes: &[u8]) -> Option<()>;
+}
 
 /// Bytes that are collected for a record.
 pub struct EmbedBuffer {
@@ -34,12 +41,24 @@ impl EmbedBuffer {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
+}
 
-    /// Appends bytes; None when they are too many for a record.
+impl Collect for EmbedBuffer {
     #[inline]
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Option<()> {
+    fn push(&mut self, bytes: &[u8]) -> Option<()> {
         self.bytes.get_mut(self.len..self.len + bytes.len())?.copy_from_slice(bytes);
         self.len += bytes.len();
+        Some(())
+    }
+}
+
+/// Bytes that are collected to be compressed: [`RAW_MAX`] at most.
+impl Collect for Vec<u8> {
+    fn push(&mut self, bytes: &[u8]) -> Option<()> {
+        if self.len() + bytes.len() > RAW_MAX {
+            return None;
+        }
+        self.extend_from_slice(bytes);
         Some(())
     }
 }

@@ -155,6 +155,11 @@ impl Hash {
         Hash { form: Form::Table(Table::with_room(fields, bytes + fields)) }
     }
 
+    /// The shape of its names, counted, if it has one.
+    pub(crate) fn shape(&self) -> Option<crate::shapes::ShapeRef> {
+        if let Form::Shaped { shaped, .. } = &self.form { Some(shaped.counted_shape()) } else { None }
+    }
+
     /// A hash of these fields; None if one is there twice. `field_of` gives each again by the number that comes with it. O(n log n), and
     /// a fraction of what as many calls of [`set`](Self::set) take.
     ///

@@ -104,6 +104,11 @@ impl Shaped {
         &self.shape
     }
 
+    /// The shape, counted.
+    pub(crate) fn counted_shape(&self) -> ShapeRef {
+        self.shape.clone()
+    }
+
     /// All bytes: what a record holds.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -29,7 +29,7 @@ pub struct Captured<V> {
 impl<V: IntoRaw + Clone> Captured<V> {
     /// A copy of an entry; the value is a clone.
     pub fn of(entry: &Entry<'_, V>) -> Self {
-        let value = match entry.value() {
+        let value = match entry.kept() {
             ValueRef::Inline { kind, bytes } => {
                 OwnedValue::Inline { kind, bytes: InlineBytes::copy_of(bytes) }
             }
@@ -48,7 +48,7 @@ pub struct CapturedKeys<V: IntoRaw, H: KeyHash>(KeyTable<V, H>);
 impl<V: IntoRaw + Clone, H: KeyHash> CapturedKeys<V, H> {
     /// The keys that existed, as they were, in no order.
     pub fn iter(&self) -> impl Iterator<Item = Entry<'_, V>> {
-        self.0.iter().filter(|entry| !matches!(entry.value(), ValueRef::Inline { kind: ABSENT, .. }))
+        self.0.iter().filter(|entry| !matches!(entry.kept(), ValueRef::Inline { kind: ABSENT, .. }))
     }
 }
 
@@ -59,7 +59,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> Capture<V, H> {
 
     fn hold(&mut self, hash: u64, key: &[u8], entry: &Entry<'_, V>) {
         let expire = entry.expire_at_ms().map_or(ExpireChange::Clear, ExpireChange::At);
-        let value = match entry.value() {
+        let value = match entry.kept() {
             ValueRef::Inline { kind, bytes } => NewValue::Inline { kind, bytes },
             ValueRef::Out(value) => NewValue::Out((*value).clone()),
         };

@@ -122,7 +122,11 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
 
     /// The same for the value of a record that was found.
     pub(super) fn settle_at(&mut self, hash: u64, index: usize) {
-        let Some(mut value) = self.record_at(hash, index).into_value() else { return };
+        let record = self.record_at(hash, index);
+        if record.record().is_cold() {
+            return;
+        }
+        let Some(mut value) = record.into_value() else { return };
         value.settle();
         match value.finish() {
             Whereabouts::Outside => self.return_small(hash, index),
@@ -141,7 +145,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     }
 
     /// Makes a value that of a record, which keeps its key, expiry and access word.
-    fn write_back(&mut self, hash: u64, index: usize, value: V) {
+    pub(super) fn write_back(&mut self, hash: u64, index: usize, value: V) {
         let is_embedded = value.with_embedded(|bytes| {
             let bytes = within_limit(bytes);
             bytes.map(|bytes| self.write_record(hash, index, NewValue::Embedded(bytes))).is_some()

@@ -36,6 +36,7 @@
 //! Tested by `tests/` here: a model, hostile hashes, scans and snapshots under change, chi-square, expiry, drops.
 
 mod capture;
+mod cold;
 mod embed;
 mod entry;
 mod expiry;
@@ -56,6 +57,7 @@ mod tests;
 
 pub use crate::segment_scan::CURSOR_BITS;
 pub use capture::{Captured, CapturedKeys};
+pub use cold::Found;
 pub use embed::{Unchanged, WriteBack};
 pub use entry::EntryMut;
 pub use hash::{KeyHash, position};

@@ -1,20 +1,20 @@
 //! Blocks as the bytes of a record: see [`crate::embed`].
 
 use super::{Block, HEADER, Kind, REVERSED};
-use crate::embed::{EmbedBuffer, read_signed, signed_len};
+use crate::embed::{Collect, read_signed, signed_len};
 
 /// Bit of the first byte, between kind and width.
 const IS_REVERSED: u8 = 4;
 const _: () = assert!(Kind::Compressed as u8 <= IS_REVERSED);
 
 impl Block {
-    /// Collects the bytes that a record holds of this block; false if it may not live there.
+    /// Collects the bytes that a record, or a compressed value, holds of this block; false if it may not live there.
     #[inline]
-    pub fn embed(&self, out: &mut EmbedBuffer) -> bool {
+    pub fn embed(&self, out: &mut impl Collect) -> bool {
         self.try_embed(out).is_some()
     }
 
-    fn try_embed(&self, out: &mut EmbedBuffer) -> Option<()> {
+    fn try_embed(&self, out: &mut impl Collect) -> Option<()> {
         let h = self.header();
         let body = if h.kind == Kind::Compressed { return None } else { self.body_form() };
         let n = u8::try_from(body.n).ok()?;

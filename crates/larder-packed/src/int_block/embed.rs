@@ -3,18 +3,18 @@
 //! A rebuilt block costs a pass over its values anyway, so the distances between neighbours are stored as short as each is.
 
 use super::IntBlock;
-use crate::embed::{EmbedBuffer, read_signed, signed_len};
+use crate::embed::{Collect, read_signed, signed_len};
 
 /// Distances whose lengths share a byte.
 const GROUP: usize = 4;
 
 impl IntBlock {
-    /// Collects the bytes that a record holds of this block; false if it may not live there.
-    pub fn embed(&self, out: &mut EmbedBuffer) -> bool {
+    /// Collects the bytes that a record, or a compressed value, holds of this block; false if it may not live there.
+    pub fn embed(&self, out: &mut impl Collect) -> bool {
         self.try_embed(out).is_some()
     }
 
-    fn try_embed(&self, out: &mut EmbedBuffer) -> Option<()> {
+    fn try_embed(&self, out: &mut impl Collect) -> Option<()> {
         let n = u8::try_from(self.len()).ok().filter(|&n| n > 0)?;
         let value = |at: usize| self.base().wrapping_add_unsigned(self.distance(at));
         let first = value(0);

@@ -2,7 +2,7 @@
 
 use super::{Form, HEADER, Leaf};
 use crate::buffer::Buffer;
-use crate::embed::EmbedBuffer;
+use crate::embed::Collect;
 
 /// Bits of the first byte: the width of deltas, that of lengths, the owner's mark, and whether there is a prefix.
 const LENGTHS_SHIFT: u32 = 4;
@@ -16,13 +16,13 @@ const BASE_MIN: usize = 5;
 const WHOLE: usize = 8;
 
 impl Leaf {
-    /// Collects the bytes that a record holds of this leaf; false if it may not live there.
+    /// Collects the bytes that a record, or a compressed value, holds of this leaf; false if it may not live there.
     #[inline]
-    pub fn embed(&self, out: &mut EmbedBuffer) -> bool {
+    pub fn embed(&self, out: &mut impl Collect) -> bool {
         self.try_embed(out).is_some()
     }
 
-    fn try_embed(&self, out: &mut EmbedBuffer) -> Option<()> {
+    fn try_embed(&self, out: &mut impl Collect) -> Option<()> {
         let form = self.form();
         let byte = |value: usize| u8::try_from(value).ok();
         let base = form.base.to_le_bytes();

@@ -143,6 +143,18 @@ pub unsafe trait IntoRaw: Sized {
         0
     }
 
+    /// Whether values of a kind are in a form that only [keeps](Self::thawed) them.
+    #[inline]
+    fn is_cold(_kind: u8, _is_embedded: bool) -> bool {
+        false
+    }
+
+    /// The value as it is used, if this is a form that only keeps it.
+    #[inline]
+    fn thawed(&self) -> Option<Self> {
+        None
+    }
+
     /// Notes that a record has got these bytes.
     #[inline]
     fn adopt(_embedded: Embedded<'_>) {}
@@ -170,6 +182,15 @@ impl<V: IntoRaw> Borrowed<'_, V> {
         // SAFETY: passed on to the caller; `ManuallyDrop` keeps this copy from being dropped.
         let value = ManuallyDrop::new(unsafe { V::from_raw(kind, ptr) });
         Borrowed { value, is_own: false, record: PhantomData }
+    }
+
+    /// The value as it is used.
+    #[inline]
+    pub(super) fn thawed(self) -> Self {
+        match self.value.thawed() {
+            Some(thawed) => Borrowed { value: ManuallyDrop::new(thawed), is_own: true, record: PhantomData },
+            None => self,
+        }
     }
 
     /// # Safety

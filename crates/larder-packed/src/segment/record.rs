@@ -188,9 +188,18 @@ impl<'a, V: IntoRaw> Record<'a, V> {
         unsafe { long_key(read_pointer(key)) }
     }
 
-    /// The value.
+    /// The value as it is used.
     #[inline]
     pub fn value(self) -> ValueRef<'a, V> {
+        match self.kept() {
+            ValueRef::Out(value) => ValueRef::Out(value.thawed()),
+            inline => inline,
+        }
+    }
+
+    /// The value in the form in which it is kept.
+    #[inline]
+    pub fn kept(self) -> ValueRef<'a, V> {
         match out_parts(self.entry) {
             // SAFETY: the record owns the value, and the borrow of the table keeps it as it is.
             Some((kind, ptr, _)) => ValueRef::Out(unsafe { Borrowed::new(kind, ptr) }),
@@ -209,6 +218,23 @@ impl<'a, V: IntoRaw> Record<'a, V> {
     #[inline]
     pub fn is_inline(self) -> bool {
         self.entry[0] & OUT == 0
+    }
+
+    /// What the record holds of its value: marks, and a pointer or bytes. Equal ones are the same value as long as somebody
+    /// has a clone of it.
+    #[inline]
+    pub fn held(self) -> (u8, &'a [u8]) {
+        (self.entry[0] & (KIND | OUT), &self.entry[value_at(self.entry)..])
+    }
+
+    /// Whether the value is in a form that only keeps it.
+    #[inline]
+    pub fn is_cold(self) -> bool {
+        let kind = self.entry[0] & KIND;
+        match self.entry[0] & OUT {
+            0 => kind >= EMBEDDED && V::is_cold(kind - EMBEDDED, true),
+            _ => V::is_cold(kind, false),
+        }
     }
 
     /// Whether the value lies in the record and is rebuilt to be read.

@@ -1,6 +1,6 @@
 //! Each collection as a kind and one raw pointer, or as a kind and a few bytes, for a keyspace that stores nothing else.
 //!
-//! This is the one module of the crate with `unsafe`. A collection is an enum of parts, each of which is one counted pointer;
+//! This module has the `unsafe` code of the crate, but for `numbered`. A collection is an enum of parts, each of which is one counted pointer;
 //! its kinds number the variants from 0 up. A type that contains others adds an offset to the kinds of each, so nothing
 //! states a number twice.
 //!
@@ -16,19 +16,17 @@ use crate::shapes::{SHAPE_FIELDS_MAX, Shape as HashShape, ShapeRef};
 use crate::sorted_set::{Form, SortedSet};
 use crate::stream::Stream;
 use crate::table::{FieldValue, Member, Shape, Table};
-use crate::value::Value;
 use larder_packed::block::Block;
-use larder_packed::bytes::SharedBytes;
 use larder_packed::embed::EmbedBuffer;
 use larder_packed::int_block::IntBlock;
 use larder_packed::leaf::Leaf;
-use larder_packed::segment::{
-    EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, INLINE_KIND_MAX, InRecord, IntoRaw, KINDS_MAX, Layout, Rows,
-    Run,
-};
+use larder_packed::segment::{EMBEDDED_MAX, Embedded, InRecord, IntoRaw, Layout, Rows, Run};
 use larder_packed::small_bytes::SmallBytes;
 use std::ptr::NonNull;
 use std::sync::Arc;
+
+mod cold;
+mod value;
 
 /// A block with more bytes than this is too large for a record, whatever its header takes.
 const EMBED_NEAR: usize = EMBEDDED_MAX + 64;
@@ -450,166 +448,6 @@ unsafe impl IntoRaw for Stream {
     }
 }
 
-/// The first kind of each variant of [`Value`]; those below are for strings inside the table.
-mod first {
-    use super::*;
-
-    pub const STRING: u8 = INLINE_KIND_MAX + 1;
-    pub const HASH: u8 = STRING + 1;
-    pub const LIST: u8 = HASH + Hash::KINDS;
-    pub const SORTED_SET: u8 = LIST + List::KINDS;
-    pub const SET: u8 = SORTED_SET + <SortedSet>::KINDS;
-    pub const STREAM: u8 = SET + Set::KINDS;
-    pub const NONE: u8 = STREAM + Stream::KINDS;
-}
-
-const _: () = assert!(Value::KINDS <= KINDS_MAX);
-
-// SAFETY: the types keep the promises, and their kinds do not overlap.
-unsafe impl IntoRaw for Value {
-    const KINDS: u8 = first::NONE;
-
-    #[inline]
-    fn into_raw(self) -> (u8, NonNull<u8>) {
-        match self {
-            Value::String(bytes) => (first::STRING, bytes.into_raw()),
-            Value::Hash(hash) => with_offset(first::HASH, hash.into_raw()),
-            Value::List(list) => with_offset(first::LIST, list.into_raw()),
-            Value::SortedSet(set) => with_offset(first::SORTED_SET, set.into_raw()),
-            Value::Set(set) => with_offset(first::SET, set.into_raw()),
-            Value::Stream(stream) => with_offset(first::STREAM, stream.into_raw()),
-        }
-    }
-
-    #[inline]
-    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Value {
-        use first::{HASH, LIST, NONE, SET, SORTED_SET, STREAM, STRING};
-        // SAFETY: the caller passes back what `into_raw` gave; without its offset a kind is what the type gave.
-        unsafe {
-            match kind {
-                STRING..HASH => Value::String(SharedBytes::from_raw(ptr)),
-                HASH..LIST => Value::Hash(Hash::from_raw(kind - HASH, ptr)),
-                LIST..SORTED_SET => Value::List(List::from_raw(kind - LIST, ptr)),
-                SORTED_SET..SET => Value::SortedSet(SortedSet::from_raw(kind - SORTED_SET, ptr)),
-                SET..STREAM => Value::Set(Set::from_raw(kind - SET, ptr)),
-                STREAM..NONE => Value::Stream(Stream::from_raw(kind - STREAM, ptr)),
-                _ => never_given(kind),
-            }
-        }
-    }
-
-    #[inline]
-    fn may_embed(&self) -> bool {
-        match self {
-            Value::Hash(hash) => hash.may_embed(),
-            Value::List(list) => list.may_embed(),
-            Value::SortedSet(set) => set.may_embed(),
-            Value::Set(set) => set.may_embed(),
-            Value::String(_) | Value::Stream(_) => false,
-        }
-    }
-
-    #[inline]
-    fn with_embedded<R>(&self, f: impl FnOnce(Option<Embedded<'_>>) -> R) -> R {
-        use embedded::{HASH, LIST, SET, SORTED_SET};
-        // SAFETY: the functions below take the offsets off again.
-        unsafe {
-            match self {
-                Value::Hash(hash) => hash.with_embedded(|bytes| f(offset(bytes, HASH))),
-                Value::List(list) => list.with_embedded(|bytes| f(offset(bytes, LIST))),
-                Value::SortedSet(set) => set.with_embedded(|bytes| f(offset(bytes, SORTED_SET))),
-                Value::Set(set) => set.with_embedded(|bytes| f(offset(bytes, SET))),
-                Value::String(_) | Value::Stream(_) => f(None),
-            }
-        }
-    }
-
-    #[inline]
-    fn is_rebuilt(kind: u8) -> bool {
-        (embedded::LIST..=embedded::SET).contains(&kind)
-    }
-
-    #[inline]
-    unsafe fn in_record(kind: u8, bytes: InRecord<'_>) -> Value {
-        use embedded::{HASH, LIST, NONE, SET, SORTED_SET};
-        // SAFETY: the caller passes back what `with_embedded` gave.
-        unsafe {
-            match kind {
-                HASH..LIST => Value::Hash(Hash::in_record(kind - HASH, bytes)),
-                LIST..SORTED_SET => Value::List(List::in_record(kind - LIST, bytes)),
-                SORTED_SET..SET => Value::SortedSet(SortedSet::in_record(kind - SORTED_SET, bytes)),
-                SET..NONE => Value::Set(Set::in_record(kind - SET, bytes)),
-                kind => never_given(kind),
-            }
-        }
-    }
-
-    #[inline]
-    fn is_in_place(&self, kind: u8) -> bool {
-        use embedded::{HASH, LIST, SET};
-        match self {
-            Value::Hash(hash) => kind < LIST && hash.is_in_place(kind - HASH),
-            Value::Set(set) => kind >= SET && set.is_in_place(kind - SET),
-            _ => false,
-        }
-    }
-
-    #[inline]
-    fn into_own(self) -> Value {
-        match self {
-            Value::Hash(hash) => Value::Hash(hash.into_own()),
-            Value::Set(set) => Value::Set(set.into_own()),
-            other => other,
-        }
-    }
-
-    #[inline]
-    fn adopt(bytes: Embedded<'_>) {
-        if bytes.kind() < embedded::LIST {
-            Hash::adopt(bytes);
-        }
-    }
-
-    #[inline]
-    unsafe fn disown(bytes: Embedded<'_>) {
-        if bytes.kind() < embedded::LIST {
-            // SAFETY: passed on to the caller; the offset of hashes is 0.
-            unsafe { Hash::disown(bytes) };
-        }
-    }
-
-    #[inline]
-    fn settle(&mut self) {
-        if let Value::Hash(hash) = self {
-            hash.settle();
-        }
-    }
-
-    #[inline]
-    fn parts(&self) -> usize {
-        if let Value::Hash(hash) = self { hash.parts() } else { 0 }
-    }
-}
-
-/// The first embedded kind of each type that may be embedded. Streams and strings are not: short strings lie in their record
-/// anyway.
-mod embedded {
-    pub const HASH: u8 = 0;
-    pub const LIST: u8 = HASH + 4;
-    pub const SORTED_SET: u8 = LIST + 1;
-    /// Sets of integers, and then sets of strings.
-    pub const SET: u8 = SORTED_SET + 1;
-    pub const NONE: u8 = SET + 3;
-}
-
-const _: () = assert!(embedded::NONE <= EMBEDDED_KINDS_MAX && embedded::HASH == 0);
-
-/// Apart, so that taking a value back needs no room on the stack.
-#[cold]
-fn never_given(kind: u8) -> ! {
-    unreachable!("kind {kind} was never given out")
-}
-
 /// The pair of a part, whose kinds start at `first` in the whole.
 fn with_offset(first: u8, (kind, ptr): (u8, NonNull<u8>)) -> (u8, NonNull<u8>) {
     (first + kind, ptr)
@@ -623,6 +461,9 @@ mod tests {
     use crate::set::SetLimits;
     use crate::sorted_set;
     use crate::stream::{self, StreamId};
+    use crate::value::Value;
+    use larder_packed::bytes::SharedBytes;
+    use larder_packed::segment::INLINE_KIND_MAX;
 
     /// Gives a value away and takes it back; its kind comes with it.
     fn there_and_back<T: IntoRaw>(value: T) -> (T, u8) {
