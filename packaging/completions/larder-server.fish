@@ -98,6 +98,8 @@ complete -c larder-server -l hash-max-ziplist-entries -x -d 'Maximum number of f
 complete -c larder-server -l hash-max-listpack-value -x -d 'Maximum bytes of a field or value of a hash for which OBJECT ENCODING reports listpack'
 complete -c larder-server -l hash-max-ziplist-value -x -d 'Maximum bytes of a field or value of a hash for which OBJECT ENCODING reports listpack'
 complete -c larder-server -l hash-shared-fields -xa 'yes no' -d 'Stores field names once for all small hashes that have the same names in the same order'
+complete -c larder-server -l compress-on-load -xa 'yes no' -d 'Compresses values that are loaded from a file or received in a full synchronization before they are stored; without effect if compress-idle-time is 0'
+complete -c larder-server -l compress-idle-time -x -d 'Seconds without a read or a write after which a value is compressed in memory; 0 disables it'
 complete -c larder-server -l set-max-intset-entries -x -d 'Maximum number of members of a set of integers for which OBJECT ENCODING reports intset'
 complete -c larder-server -l set-max-listpack-entries -x -d 'Maximum number of members of a set for which OBJECT ENCODING reports listpack'
 complete -c larder-server -l set-max-listpack-value -x -d 'Maximum bytes of a member of a set for which OBJECT ENCODING reports listpack'

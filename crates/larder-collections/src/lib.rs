@@ -25,5 +25,6 @@ pub mod sorted_set;
 pub mod stream;
 pub mod table;
 pub mod value;
+mod varint;
 
 pub use member_hash::member_hash;

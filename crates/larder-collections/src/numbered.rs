@@ -10,13 +10,15 @@
 //!
 //! Invariants, on which all `unsafe` here rests:
 //! - P1: the pointer of a place comes from `Arc::into_raw`, and the place owns one count of it.
-//! - P2: each record and value with a number owns a count ([`adopt`], [`Counted`]), or borrows from one that does. So the
-//!   pointer that a reader finds by the number of a record is live as long as the record.
+//! - P2: each record and value with a number owns a count ([`adopt`], [`Counted`],
+//!   [`CountedNumber`]), or borrows from one that does. So the pointer that a reader finds by the
+//!   number of a record is live as long as the record.
 //! - P3: a count is added by who has one, or under the lock of the registry. [`take_unused`] frees under that lock, when the
 //!   place has the only count: then nobody else has one to add to.
 //!
 //! Tested by the registries on top.
 
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{NonNull, null_mut};
@@ -107,10 +109,47 @@ impl<T: Numbered> Drop for Counted<T> {
     }
 }
 
+/// A [`Counted`] in two bytes, for values that keep many. Each access reads the table of places.
+pub(crate) struct CountedNumber<T: Numbered> {
+    number: u16,
+    thing: PhantomData<fn() -> T>,
+}
+
+impl<T: Numbered> From<Counted<T>> for CountedNumber<T> {
+    fn from(counted: Counted<T>) -> Self {
+        CountedNumber { number: counted.into_count(), thing: PhantomData }
+    }
+}
+
+impl<T: Numbered> Deref for CountedNumber<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: P2: this owns a count.
+        unsafe { pointer::<T>(self.number).as_ref() }
+    }
+}
+
+impl<T: Numbered> Clone for CountedNumber<T> {
+    fn clone(&self) -> Self {
+        // SAFETY: P2, P3: this owns a count as a `Counted` does, and lives meanwhile.
+        unsafe { adopt::<T>(self.number) };
+        CountedNumber { number: self.number, thing: PhantomData }
+    }
+}
+
+impl<T: Numbered> Drop for CountedNumber<T> {
+    fn drop(&mut self) {
+        // SAFETY: the count that this owns.
+        unsafe { disown::<T>(self.number) };
+    }
+}
+
 /// Counts a record that has got a number.
 ///
 /// # Safety
-/// The caller holds a [`Counted`] of this number.
+/// The caller holds a [`Counted`] or [`CountedNumber`] of this number.
 #[inline]
 pub(crate) unsafe fn adopt<T: Numbered>(number: u16) {
     // SAFETY: passed on to the caller: P1, P3.

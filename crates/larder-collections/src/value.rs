@@ -31,6 +31,11 @@ pub enum Value {
 }
 
 impl Value {
+    /// The value in the form in which it is used.
+    pub fn into_used(self) -> Value {
+        if let Value::Cold(cold) = self { cold.thaw() } else { self }
+    }
+
     /// Bytes of heap behind the pointer, estimated from `samples` blocks of a big value; 0 looks at all of them.
     pub fn memory_bytes(&self, samples: u64) -> u64 {
         match self {
@@ -57,7 +62,8 @@ impl Value {
     /// The number of elements of a collection; a string has none, and a cold value is not looked into. O(1).
     pub fn elements(&self) -> u64 {
         match self {
-            Value::String(_) | Value::Cold(_) => 0,
+            Value::String(_) => 0,
+            Value::Cold(cold) => cold.elements(),
             Value::Hash(hash) => hash.len() as u64,
             Value::List(list) => list.len(),
             Value::SortedSet(set) => set.len(),

@@ -211,6 +211,7 @@ fn describe(entry: &Entry<'_, Value>) -> String {
         ValueRef::Inline { bytes, .. } => format!("string {}", bytes.escape_ascii()),
         ValueRef::Out(value) => match &*value {
             Value::String(bytes) => format!("string {}", bytes.escape_ascii()),
+            Value::Cold(_) => unreachable!("the value is as it is used"),
             Value::List(list) => {
                 let (mut text, mut number) = ("list".to_owned(), itoa::Buffer::new());
                 let _ = list.for_each_range::<()>(0, list.len(), |element| {

@@ -196,6 +196,11 @@ impl SharedBytes {
         heap::class_size(HEADER + len)
     }
 
+    /// Whether both are references to one string.
+    pub fn ptr_eq(&self, other: &SharedBytes) -> bool {
+        self.0 == other.0
+    }
+
     /// Number of references.
     pub fn references(&self) -> u32 {
         self.header().rc.load(Ordering::Relaxed)
@@ -264,8 +269,10 @@ mod tests {
         let mut a = SharedBytes::new(b"hello");
         let b = a.clone();
         assert_eq!((a.references(), &b[..]), (2, &b"hello"[..]));
+        assert!(a.ptr_eq(&b));
         a.extend(b" world");
         assert_eq!((&a[..], &b[..]), (&b"hello world"[..], &b"hello"[..]));
+        assert!(!a.ptr_eq(&b));
         a.make_mut()[0] = b'J';
         a.pad(13);
         assert_eq!(&a[..], b"Jello world\0\0");

@@ -53,7 +53,7 @@ const UNSAFE: &[(&str, &[&str])] = &[
             "small_bytes",
         ],
     ),
-    ("larder-collections", &["raw", "shapes::registry"]),
+    ("larder-collections", &["raw", "numbered"]),
     ("larder-lua", &["elements", "gateway", "inspect", "scoped"]),
     ("larder-persist", &["sync_range"]),
     ("larder-python", &["fork"]),

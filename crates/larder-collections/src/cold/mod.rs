@@ -5,30 +5,43 @@
 //! the keyspace sees it, but those who ask for the form in which a value is kept.
 //!
 //! ```text
-//!  | dictionary 1 | kind of the image 1 | shape u16, of a shaped hash | frame of the rest of the image |
+//!  | dictionary 1 | kind of the image, encoding 1 | shape u16, of a shaped hash | elements, of a collection | frame of the rest |
+//!  elements: see `varint`
 //! ```
 //! The frame says how long the rest of the image is (see [`larder_packed::dictionary`]). Short ones live in the record of
 //! their key. A cold value counts its dictionary, and its shape, as a record does: see `numbered`.
 //!
-//! Cost: 7 or 8 bytes besides the blocks of the frame; to read 1 to 2 us and a copy; clone O(1), of one in a record O(bytes).
+//! Cost: 7 to 10 bytes besides the blocks of the frame; to read 1 to 2 us and a copy; clone O(1), of one in a record O(bytes).
 //!
-//! Tested at the foot of this file, and by the engine's fuzzers, which compress values between any two commands.
+//! Tested in `raw/cold_tests.rs`, and by the engine's fuzzers, which compress values between any two commands.
 
-mod registry;
+pub(crate) mod forced;
+pub(crate) mod registry;
 
+pub use forced::force;
 pub use registry::{DICTIONARIES_MAX, Dictionary, DictionaryRef, add, stats, sweep};
 
+use crate::hash::HashEncoding;
+use crate::list::ListEncoding;
 use crate::numbered::Counted;
+use crate::set::SetEncoding;
 use crate::shapes::ShapeRef;
-use crate::value::Value;
-use larder_packed::dictionary::{Compressor, raw_len};
+use crate::sorted_set::SortedSetEncoding;
+use crate::varint::number;
+use larder_packed::dictionary::raw_len;
 use larder_packed::small_bytes::{SMALL_BYTES_MAX, SmallBytes};
 
 pub(crate) const DICTIONARY_AT: usize = 0;
 pub(crate) const KIND_AT: usize = 1;
 pub(crate) const HEAD_BYTES: usize = 2;
+/// Bits of the kind; above them is the encoding, as a number of its type's.
+pub(crate) const KIND: u8 = 0x1F;
+pub(crate) const ENCODING_SHIFT: u32 = 5;
 /// The shortest image that is compressed.
 pub const IMAGE_MIN: usize = 64;
+
+/// Bytes that a cold value may be longer than its image if it need not shrink.
+const ROOM_FORCED: usize = 64;
 
 /// The type of a cold value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +58,30 @@ pub enum ColdType {
     Set,
 }
 
+/// The encoding of a cold value, as its type names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColdEncoding {
+    /// A string has one.
+    String,
+    /// Of a hash.
+    Hash(HashEncoding),
+    /// Of a list.
+    List(ListEncoding),
+    /// Of a sorted set.
+    SortedSet(SortedSetEncoding),
+    /// Of a set.
+    Set(SetEncoding),
+}
+
+/// Why a value is not compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It has no image, or one that is too short or too long.
+    NoImage,
+    /// It does not shrink by an eighth.
+    Incompressible,
+}
+
 /// See the module's comment.
 #[derive(Clone)]
 pub struct Cold {
@@ -54,32 +91,56 @@ pub struct Cold {
 }
 
 impl Cold {
-    /// A value compressed by the compressor of a dictionary; None if it has no image, or does not shrink by an eighth.
-    pub fn of(value: &Value, dictionary: &DictionaryRef, compressor: &mut Compressor) -> Option<Cold> {
-        let shape = if let Value::Hash(hash) = value { hash.shape() } else { None };
-        let mut bytes = vec![dictionary.number_byte()];
-        let is_smaller = value.with_image(|image| {
-            let Some(image) = image.filter(|image| image.bytes.len() >= IMAGE_MIN) else { return false };
-            let (head, rest) = image.bytes.split_at(if shape.is_some() { size_of::<u16>() } else { 0 });
-            bytes.push(image.kind);
-            bytes.extend_from_slice(head);
-            let max = (image.bytes.len() / 8 * 7).min(SMALL_BYTES_MAX) - bytes.len();
-            compressor.compress(rest, &mut bytes, max)
-        });
-        let bytes = is_smaller.then(|| SmallBytes::copy_of(&bytes, 0))?;
-        Some(Cold { dictionary: dictionary.clone(), shape, bytes })
-    }
-
     /// All bytes: what a record holds.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get()
     }
 
+    /// The number of the dictionary.
+    pub fn dictionary_number(&self) -> u8 {
+        self.bytes()[DICTIONARY_AT]
+    }
+
+    /// The encoding that the value has for clients.
+    pub fn encoding(&self) -> ColdEncoding {
+        let number = self.bytes()[KIND_AT] >> ENCODING_SHIFT;
+        match (self.of_type(), number) {
+            (ColdType::String, _) => ColdEncoding::String,
+            (ColdType::Hash, 0) => ColdEncoding::Hash(HashEncoding::Listpack),
+            (ColdType::Hash, _) => ColdEncoding::Hash(HashEncoding::Hashtable),
+            (ColdType::List, 0) => ColdEncoding::List(ListEncoding::Listpack),
+            (ColdType::List, _) => ColdEncoding::List(ListEncoding::Quicklist),
+            (ColdType::SortedSet, 0) => ColdEncoding::SortedSet(SortedSetEncoding::Listpack),
+            (ColdType::SortedSet, _) => ColdEncoding::SortedSet(SortedSetEncoding::Skiplist),
+            (ColdType::Set, 0) => ColdEncoding::Set(SetEncoding::Listpack),
+            (ColdType::Set, 1) => ColdEncoding::Set(SetEncoding::Intset),
+            (ColdType::Set, _) => ColdEncoding::Set(SetEncoding::Hashtable),
+        }
+    }
+
     /// Bytes of the value's image.
     pub fn raw_bytes(&self) -> usize {
-        let head = HEAD_BYTES + if self.shape.is_some() { size_of::<u16>() } else { 0 };
-        raw_len(&self.bytes()[head..]).expect("a cold value holds a frame") + head - HEAD_BYTES
+        let (shape, _, frame) = self.parts();
+        raw_len(frame).expect("a cold value holds a frame") + shape.len()
+    }
+
+    /// Elements of a collection; 0 for a string.
+    pub fn elements(&self) -> u64 {
+        self.parts().1
+    }
+
+    /// The number of the shape, if it has one, the number of elements, and the frame.
+    pub(crate) fn parts(&self) -> (&[u8], u64, &[u8]) {
+        let shape_bytes = if self.shape.is_some() { size_of::<u16>() } else { 0 };
+        let (shape, rest) = self.bytes()[HEAD_BYTES..].split_at(shape_bytes);
+        match self.of_type() {
+            ColdType::String => (shape, 0, rest),
+            _ => {
+                let (elements, at) = number(rest, 0);
+                (shape, elements, &rest[at..])
+            }
+        }
     }
 
     /// Bytes that it is kept in, without those of an allocation.
@@ -93,222 +154,10 @@ impl Cold {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::hash::{Hash, HashLimits};
-    use crate::key_table::{Found, KeyHash, KeyTable, NewValue, ValueRef};
-    use crate::list::{List, ListOptions};
-    use crate::set::{Set, SetLimits};
-    use crate::sorted_set::{self, SortedSet};
-    use crate::stream::Stream;
-    use larder_packed::bytes::SharedBytes;
-
-    struct Hashed;
-
-    impl KeyHash for Hashed {
-        fn hash(key: &[u8]) -> u64 {
-            crate::member_hash(key)
-        }
+/// The least length of an image of this length, and the most bytes of the cold value.
+pub(crate) fn limits(len: usize) -> (usize, usize) {
+    if forced::is_forced() {
+        return (0, (len + ROOM_FORCED).min(SMALL_BYTES_MAX));
     }
-
-    fn text(rng: &mut fastrand::Rng) -> String {
-        let word = |rng: &mut fastrand::Rng| ["alpha", "beta", "gamma", "delta", "epsilon"][rng.usize(..5)];
-        (0..rng.usize(2..6)).map(|_| format!("{}-{};", word(rng), rng.u8(..))).collect()
-    }
-
-    /// A value of any type with an image.
-    fn value(rng: &mut fastrand::Rng) -> Value {
-        let count = rng.usize(1..20);
-        match rng.u32(..6) {
-            0 => Value::String(SharedBytes::new((0..30).map(|_| text(rng)).collect::<String>().as_bytes())),
-            1 => {
-                let mut hash = Hash::default();
-                for at in 0..count {
-                    hash.set_new(
-                        format!("field:{at}").as_bytes(),
-                        text(rng).as_bytes(),
-                        HashLimits::default(),
-                        0,
-                    );
-                }
-                hash.settle();
-                Value::Hash(hash)
-            }
-            2 => {
-                let mut list = List::new();
-                (0..count).for_each(|_| list.push_back(text(rng).as_bytes(), &ListOptions::default()));
-                Value::List(list)
-            }
-            3 => {
-                let mut set = SortedSet::new();
-                for _ in 0..count {
-                    set.add(text(rng).as_bytes(), f64::from(rng.u16(..)), &sorted_set::Limits::default());
-                }
-                Value::SortedSet(set)
-            }
-            4 => {
-                let mut set = Set::new();
-                for _ in 0..count {
-                    set.insert(text(rng).as_bytes(), &SetLimits::default());
-                }
-                Value::Set(set)
-            }
-            _ => {
-                let mut set = Set::new();
-                for at in 0..100 {
-                    set.insert((at * 1000 + rng.u32(..9)).to_string().as_bytes(), &SetLimits::default());
-                }
-                Value::Set(set)
-            }
-        }
-    }
-
-    /// All that a reader sees of a value.
-    fn seen(value: &Value) -> (std::mem::Discriminant<Value>, Vec<Vec<u8>>) {
-        let mut all = Vec::new();
-        match value {
-            Value::String(bytes) => all.push(bytes.to_vec()),
-            Value::Hash(hash) => {
-                hash.iter(0).for_each(|field| all.extend([field.name.to_vec(), field.value.to_vec()]));
-            }
-            Value::List(list) => {
-                (0..list.len()).for_each(|at| all.push(format!("{:?}", list.get(at)).into_bytes()));
-            }
-            Value::SortedSet(set) => set.for_each(|score, member| {
-                all.extend([score.to_string().into_bytes(), member.to_vec()]);
-            }),
-            Value::Set(set) => set.iter().for_each(|member| all.push(format!("{member:?}").into_bytes())),
-            Value::Stream(_) | Value::Cold(_) => unreachable!("there is none"),
-        }
-        (std::mem::discriminant(value), all)
-    }
-
-    fn dictionary(rng: &mut fastrand::Rng) -> DictionaryRef {
-        let samples: Vec<Vec<u8>> =
-            std::iter::repeat_with(|| value(rng).with_image(|image| image.map(|image| image.bytes.to_vec())))
-                .flatten()
-                .take(1500)
-                .collect();
-        let sizes: Vec<usize> = samples.iter().map(Vec::len).collect();
-        let trained = larder_packed::dictionary::Dictionary::train(&samples.concat(), &sizes, 4096);
-        add(trained.expect("they are enough")).expect("there is a number")
-    }
-
-    #[test]
-    fn values_come_back() {
-        let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(51));
-        let dictionary = dictionary(&mut rng);
-        let mut compressor = dictionary.compressor().expect("there is memory");
-        let (mut shrunk, mut raw, mut packed) = (0, 0, 0);
-        for _ in 0..1500 {
-            let value = value(&mut rng);
-            let Some(cold) = Cold::of(&value, &dictionary, &mut compressor) else { continue };
-            assert_eq!(
-                Some(cold.raw_bytes()),
-                value.with_image(|image| image.map(|image| image.bytes.len()))
-            );
-            assert_eq!(seen(&cold.thaw()), seen(&value));
-            assert_eq!(seen(&cold.clone().thaw()), seen(&value));
-            (shrunk, raw, packed) = (shrunk + 1, raw + cold.raw_bytes(), packed + cold.packed_bytes());
-        }
-        assert!(shrunk > 1000 && packed * 2 < raw, "{shrunk} values, {packed} of {raw} bytes");
-    }
-
-    #[test]
-    fn what_has_no_image_or_does_not_shrink_stays() {
-        let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(52));
-        let dictionary = dictionary(&mut rng);
-        let mut compressor = dictionary.compressor().expect("there is memory");
-        let noise: Vec<u8> = (0..300).map(|_| rng.u8(..)).collect();
-        let short = "alpha-1;".repeat(7);
-        for value in [
-            Value::Stream(Stream::new()),
-            Value::String(SharedBytes::new(&noise)),
-            Value::String(SharedBytes::new(short.as_bytes())),
-            Value::String(SharedBytes::new("alpha-1;".repeat(9000).as_bytes())),
-        ] {
-            assert!(Cold::of(&value, &dictionary, &mut compressor).is_none());
-        }
-    }
-
-    #[test]
-    fn tables_keep_them_and_their_readers_do_not_notice() {
-        let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(53));
-        let mut table: KeyTable<Value, Hashed> = KeyTable::new();
-        let mut known: std::collections::BTreeMap<Vec<u8>, _> = std::collections::BTreeMap::new();
-        let dictionary = dictionary(&mut rng);
-        let (mut compressor, mut changed) = (dictionary.compressor().expect("there is memory"), 0);
-        for _ in 0..20_000 {
-            let key = format!("key:{}", rng.u32(..300)).into_bytes();
-            let hash = Hashed::hash(&key);
-            match rng.u32(..10) {
-                0..4 => {
-                    let value = value(&mut rng);
-                    known.insert(key.clone(), seen(&value));
-                    table.put(hash, &key, NewValue::Out(value), crate::key_table::ExpireChange::Keep, 0);
-                }
-                4 => drop((table.remove(hash, &key), known.remove(&key))),
-                5 => table.thaw(hash, &key),
-                _ => {
-                    let found = table.get(hash, &key).and_then(|entry| Found::of(hash, entry));
-                    let Some(found) = found.filter(|found| !matches!(found.value, Value::Cold(_))) else {
-                        continue;
-                    };
-                    let Some(cold) = Cold::of(&found.value, &dictionary, &mut compressor) else { continue };
-                    if rng.bool() {
-                        assert!(table.change_form(&found, Value::Cold(cold)));
-                        assert!(table.get(hash, &key).is_some_and(|entry| entry.is_cold()));
-                        changed += 1;
-                        continue;
-                    }
-                    // Somebody has changed it meanwhile.
-                    let value = value(&mut rng);
-                    let is_other = seen(&value) != seen(&found.value);
-                    known.insert(key.clone(), seen(&value));
-                    table.put(hash, &key, NewValue::Out(value), crate::key_table::ExpireChange::Keep, 0);
-                    assert!(!table.change_form(&found, Value::Cold(cold)) || !is_other);
-                }
-            }
-            if let Some(entry) = table.get(hash, &key) {
-                let ValueRef::Out(value) = entry.value() else { unreachable!("all are outside or embedded") };
-                assert_eq!(Some(&seen(&value)), known.get(&key));
-            }
-        }
-        table.check_invariants();
-        assert!(changed > 1500, "{changed}");
-        assert_eq!(table.len(), known.len());
-        drop((table, compressor));
-    }
-
-    #[test]
-    fn a_dictionary_goes_with_its_last_value() {
-        let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(54));
-        let dictionary = dictionary(&mut rng);
-        let number = u16::from(dictionary.number_byte());
-        let is_there = || crate::numbered::look::<Dictionary, _>(number, |_, _| ()).is_some();
-        let mut compressor = dictionary.compressor().expect("there is memory");
-        let colds = std::iter::repeat_with(|| Cold::of(&value(&mut rng), &dictionary, &mut compressor));
-        let colds: Vec<Cold> = colds.flatten().take(100).collect();
-        let mut table: KeyTable<Value, Hashed> = KeyTable::new();
-        for (at, cold) in colds.iter().enumerate() {
-            let key = at.to_string().into_bytes();
-            table.put(
-                Hashed::hash(&key),
-                &key,
-                NewValue::Out(Value::Cold(cold.clone())),
-                crate::key_table::ExpireChange::Keep,
-                0,
-            );
-        }
-        drop((dictionary, compressor));
-        sweep();
-        assert!(is_there());
-        drop(colds);
-        sweep();
-        assert!(is_there(), "values in records count it");
-        drop(table);
-        sweep();
-        assert!(!is_there());
-    }
+    (IMAGE_MIN, (len / 8 * 7).min(SMALL_BYTES_MAX))
 }

@@ -3,6 +3,7 @@
 //! A dictionary lives as long as somebody counts it: the one who adds values with it, and each value that it has compressed.
 
 use crate::numbered::{self, Counted, Numbered};
+use larder_packed::bytes::SharedBytes;
 use larder_packed::dictionary::{self, Compressor};
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicPtr;
@@ -46,8 +47,19 @@ impl Dictionary {
         self.dictionary.heap_bytes()
     }
 
-    pub(super) fn number_byte(&self) -> u8 {
+    /// Its number.
+    pub fn number_byte(&self) -> u8 {
         self.number
+    }
+
+    /// The dictionary itself.
+    pub fn trained(&self) -> &dictionary::Dictionary {
+        &self.dictionary
+    }
+
+    /// The bytes of a frame that was compressed with this, in an allocation of their own.
+    pub(crate) fn decompress_shared(&self, frame: &[u8]) -> SharedBytes {
+        self.dictionary.decompress_shared(frame).expect("a frame is kept as it was made")
     }
 
     /// Appends the bytes of a frame that was compressed with this.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Tree;
 use super::node::{Count, Node, Seek, Shape, Sum};
-use super::slots::Slots;
+use super::slots::{CountedApart, Slots};
 
 /// A leaf to be changed. It may be left with any number of blocks.
 pub(crate) struct LeafMut<'a, S: Shape> {
@@ -33,10 +33,12 @@ impl<S: Shape> LeafMut<'_, S> {
     /// Lets `f` change a block.
     #[inline]
     pub(crate) fn update<R>(&mut self, at: usize, f: impl FnOnce(&mut S::Block) -> R) -> R {
-        let (count, block) = self.slots.slot_mut(at);
+        let old = self.slots.count(at);
+        let block = self.slots.child_mut(at);
         let result = f(block);
-        let old = std::mem::replace(count, S::count(block));
-        self.change = self.change.plus(count.sum()).minus(old.sum());
+        let new = S::count(block);
+        self.slots.set_count(at, new);
+        self.change = self.change.plus(new.sum()).minus(old.sum());
         result
     }
 

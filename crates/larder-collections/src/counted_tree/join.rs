@@ -7,7 +7,7 @@ use larder_packed::block::Direction;
 use super::Tree;
 use super::edit::join_siblings;
 use super::node::{ByBlock, ByEnd, CountsBlocks, Node, Seek, Shape, Sum};
-use super::slots::Slots;
+use super::slots::{CountedApart, Slots};
 
 type Root<S> = Option<Arc<Node<S>>>;
 

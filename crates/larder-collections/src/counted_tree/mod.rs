@@ -30,7 +30,8 @@
 //! |---|---|---|---|---|---|
 //! | list | elements | none | elements, blocks, blocks to compress, compressed ones | 32 | columns |
 //! | set of integers | integers | lower bound | integers | 128 | columns |
-//! | stream, pending entries | records | first id | records | 64 | rows |
+//! | stream | live entries | first id | live entries | 64 | rows; blocks keep their counts |
+//! | pending entries | records | first id | records | 64 | rows |
 //!
 //! Invariants:
 //! - T1: all leaves are at the same depth; a node has at most [`Shape::FANOUT`] children, every node but the root at least
@@ -57,7 +58,7 @@ pub(crate) use edit::LeafMut;
 pub(crate) use node::{
     ByBlock, ByEnd, ByKey, Count, CountsBlocks, Node, Seek, Shape, SlotsOf, Sum, find_counted, pass,
 };
-pub(crate) use slots::{Columns, Rows, Slots};
+pub(crate) use slots::{Columns, CountedRows, KeepsCount, Rows, Slots};
 
 /// See the module's comment.
 pub(crate) struct Tree<S: Shape> {

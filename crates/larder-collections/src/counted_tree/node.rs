@@ -1,6 +1,6 @@
 //! Nodes, what a kind of tree says of them, and the way down.
 
-use super::slots::Slots;
+use super::slots::{CountedApart, Slots};
 use std::fmt::Debug;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) trait Shape: Sized {
     /// The slots of a leaf.
     type Leaf: Slots<Key = Self::Key, Count: Count<Self::Sum>, Child = Self::Block>;
     /// The slots of an inner node.
-    type Inner: Slots<Key = Self::Key, Count = Self::Sum, Child = Arc<Node<Self>>>;
+    type Inner: CountedApart<Key = Self::Key, Count = Self::Sum, Child = Arc<Node<Self>>>;
 
     /// What a leaf knows of a block.
     fn count(block: &Self::Block) -> <Self::Leaf as Slots>::Count;

@@ -1,8 +1,8 @@
 //! The slots of a node: for each child a key, a count and the child itself, in columns or in rows.
 //!
 //! ```text
-//!   Columns   keys     [K; n], or none          Rows   [key | count | child] x n
-//!             counts   [C; n]
+//!   Columns   keys     [K; n], or none       Rows         [key | count | child] x n
+//!             counts   [C; n]                CountedRows  [key | child with its count] x n
 //!             children [T; n]
 //! ```
 //!
@@ -17,6 +17,20 @@ pub(crate) type Columns<K, C, T> = (K, Vec<C>, Vec<T>);
 
 /// The slots in rows.
 pub(crate) type Rows<K, C, T> = Vec<(K, C, T)>;
+
+/// The slots in rows, for children that store their own counts.
+#[derive(Clone)]
+pub(crate) struct CountedRows<K, T>(Vec<(K, T)>);
+
+/// A child with room for its count, as the leaf last stored it.
+pub(crate) trait KeepsCount: Clone {
+    type Count: Copy;
+
+    /// The count that was stored last.
+    fn kept_count(&self) -> Self::Count;
+
+    fn keep_count(&mut self, count: Self::Count);
+}
 
 /// The slots of a node. Positions must be inside.
 pub(crate) trait Slots: Clone + Default {
@@ -42,7 +56,10 @@ pub(crate) trait Slots: Clone + Default {
     /// The children in a range, with their keys.
     fn children(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = (Self::Key, &Self::Child)>;
 
-    fn slot_mut(&mut self, at: usize) -> (&mut Self::Count, &mut Self::Child);
+    /// A child to be changed, after which its count is to be set.
+    fn child_mut(&mut self, at: usize) -> &mut Self::Child;
+
+    fn set_count(&mut self, at: usize, count: Self::Count);
 
     fn insert(&mut self, at: usize, key: Self::Key, count: Self::Count, child: Self::Child);
 
@@ -55,6 +72,11 @@ pub(crate) trait Slots: Clone + Default {
 
     /// Bytes of heap, without those of the children.
     fn heap_bytes(&self) -> usize;
+}
+
+/// Slots whose counts are apart from the children.
+pub(crate) trait CountedApart: Slots {
+    fn slot_mut(&mut self, at: usize) -> (&mut Self::Count, &mut Self::Child);
 }
 
 /// A column of keys, if there is one.
@@ -130,8 +152,12 @@ impl<K: Keys, C: Copy, T: Clone> Slots for Columns<K, C, T> {
         self.2[range.clone()].iter().zip(range).map(|(child, at)| (self.key(at), child))
     }
 
-    fn slot_mut(&mut self, at: usize) -> (&mut C, &mut T) {
-        (&mut self.1[at], &mut self.2[at])
+    fn child_mut(&mut self, at: usize) -> &mut T {
+        &mut self.2[at]
+    }
+
+    fn set_count(&mut self, at: usize, count: C) {
+        self.1[at] = count;
     }
 
     fn insert(&mut self, at: usize, key: K::Key, count: C, child: T) {
@@ -169,6 +195,12 @@ impl<K: Keys, C: Copy, T: Clone> Slots for Columns<K, C, T> {
 
     fn heap_bytes(&self) -> usize {
         self.2.capacity() * (size_of::<K::Key>() + size_of::<C>() + size_of::<T>())
+    }
+}
+
+impl<K: Keys, C: Copy, T: Clone> CountedApart for Columns<K, C, T> {
+    fn slot_mut(&mut self, at: usize) -> (&mut C, &mut T) {
+        (&mut self.1[at], &mut self.2[at])
     }
 }
 
@@ -231,9 +263,12 @@ impl<K: Copy + Ord + Default + Debug, C: Copy, T: Clone> Slots for Rows<K, C, T>
         self[range].iter().map(|(key, _, child)| (*key, child))
     }
 
-    fn slot_mut(&mut self, at: usize) -> (&mut C, &mut T) {
-        let (_, count, child) = &mut self[at];
-        (count, child)
+    fn child_mut(&mut self, at: usize) -> &mut T {
+        &mut self[at].2
+    }
+
+    fn set_count(&mut self, at: usize, count: C) {
+        self[at].1 = count;
     }
 
     fn insert(&mut self, at: usize, key: K, count: C, child: T) {
@@ -257,5 +292,89 @@ impl<K: Copy + Ord + Default + Debug, C: Copy, T: Clone> Slots for Rows<K, C, T>
 
     fn heap_bytes(&self) -> usize {
         self.capacity() * size_of::<(K, C, T)>()
+    }
+}
+
+impl<K: Copy + Ord + Default + Debug, C: Copy, T: Clone> CountedApart for Rows<K, C, T> {
+    fn slot_mut(&mut self, at: usize) -> (&mut C, &mut T) {
+        let (_, count, child) = &mut self[at];
+        (count, child)
+    }
+}
+
+impl<K, T> Default for CountedRows<K, T> {
+    fn default() -> Self {
+        CountedRows(Vec::new())
+    }
+}
+
+impl<K: Copy + Ord + Default + Debug, T: KeepsCount> Slots for CountedRows<K, T> {
+    type Key = K;
+    type Count = T::Count;
+    type Child = T;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn key(&self, at: usize) -> K {
+        self.0[at].0
+    }
+
+    fn set_key(&mut self, at: usize, key: K) {
+        self.0[at].0 = key;
+    }
+
+    fn find(&self, key: K) -> usize {
+        self.0.get(1..).map_or(0, |others| others.partition_point(|row| row.0 <= key))
+    }
+
+    fn count(&self, at: usize) -> T::Count {
+        self.0[at].1.kept_count()
+    }
+
+    fn counts(&self, range: Range<usize>) -> impl Iterator<Item = T::Count> {
+        self.0[range].iter().map(|row| row.1.kept_count())
+    }
+
+    fn child(&self, at: usize) -> &T {
+        &self.0[at].1
+    }
+
+    fn children(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = (K, &T)> {
+        self.0[range].iter().map(|(key, child)| (*key, child))
+    }
+
+    fn child_mut(&mut self, at: usize) -> &mut T {
+        &mut self.0[at].1
+    }
+
+    fn set_count(&mut self, at: usize, count: T::Count) {
+        self.0[at].1.keep_count(count);
+    }
+
+    fn insert(&mut self, at: usize, key: K, count: T::Count, mut child: T) {
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve_exact(self.0.len() / 4 + 1);
+        }
+        child.keep_count(count);
+        self.0.insert(at, (key, child));
+    }
+
+    fn remove(&mut self, at: usize) -> (K, T::Count, T) {
+        let (key, child) = self.0.remove(at);
+        (key, child.kept_count(), child)
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        CountedRows(cut(&mut self.0, at))
+    }
+
+    fn append(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<(K, T)>()
     }
 }

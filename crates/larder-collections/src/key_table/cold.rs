@@ -18,11 +18,14 @@ pub struct Found<V> {
 }
 
 impl<V: IntoRaw + Clone> Found<V> {
-    /// The value of an entry, unless it is a string in its record.
+    /// The value of an entry, unless it is a short string in its record.
     pub fn of(hash: u64, entry: Entry<'_, V>) -> Option<Self> {
-        let ValueRef::Out(value) = entry.kept() else { return None };
+        let value = match entry.kept() {
+            ValueRef::Out(value) => value.clone(),
+            ValueRef::Inline { kind, bytes } => V::of_inline(kind, bytes)?,
+        };
         let (marks, held) = entry.held();
-        Some(Found { hash, key: entry.key().into(), marks, held: held.into(), value: value.clone() })
+        Some(Found { hash, key: entry.key().into(), marks, held: held.into(), value })
     }
 
     /// The key.
@@ -53,9 +56,11 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
             ValueRef::Out(value) => value.thawed(),
             ValueRef::Inline { .. } => None,
         };
-        if let Some(value) = thawed {
-            self.write_record(hash, index, NewValue::Out(value));
-            self.settle_at(hash, index);
+        let Some(value) = thawed else { return };
+        if let Some((kind, bytes)) = value.as_inline() {
+            return self.write_record(hash, index, NewValue::Inline { kind, bytes });
         }
+        self.write_record(hash, index, NewValue::Out(value));
+        self.settle_at(hash, index);
     }
 }

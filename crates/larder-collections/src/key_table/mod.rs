@@ -186,13 +186,13 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     #[inline]
     pub fn entry_mut(&mut self, hash: u64, key: &[u8]) -> Option<EntryMut<'_, V>> {
         self.preserve(hash, key);
-        self.find_mut(hash, key).map(EntryMut)
+        self.find_used(hash, key).map(EntryMut)
     }
 
     /// The value of a key when it is not in its record, to be changed.
     pub fn get_mut(&mut self, hash: u64, key: &[u8]) -> Option<ValueMut<'_, V>> {
         self.preserve(hash, key);
-        self.find_mut(hash, key)?.into_out()
+        self.find_used(hash, key)?.into_out()
     }
 
     /// The same for a change of form that means nothing: a snapshot may show the value before it or after.
@@ -304,6 +304,18 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Removes everything and frees all memory, and forgets a snapshot that is going on.
     pub fn clear(&mut self) {
         *self = KeyTable::new();
+    }
+
+    /// The record of a key, with its value in the form in which it is used.
+    #[inline]
+    fn find_used(&mut self, hash: u64, key: &[u8]) -> Option<RecordMut<'_, V>> {
+        let place = Place::of(hash);
+        let (slot, is_cold) = self.directory.get(place.position)?.find_slot(place.tag, key)?;
+        if is_cold {
+            self.thaw(hash, key);
+            return self.find_mut(hash, key);
+        }
+        Some(self.directory.get_mut(place.position)?.found(slot))
     }
 
     #[inline]

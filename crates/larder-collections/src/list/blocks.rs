@@ -102,14 +102,14 @@ fn fitting(values: &[i64], limit: Limit) -> usize {
 
 impl ListTree {
     /// Puts a block after the last inner one, for a list that has no tail yet.
-    fn append(&mut self, block: Block) {
+    pub(super) fn append(&mut self, block: Block) {
         debug_assert!(self.tail.is_none(), "sealed already");
         self.len += block.len() as u64;
         self.inner_mut().push_back(block);
     }
 
     /// Makes the last inner block the tail (L2); false if there is none.
-    fn seal(&mut self) -> bool {
+    pub(super) fn seal(&mut self) -> bool {
         self.tail = self.pop_back_inner().map(|block| block.to_plain());
         self.tail.is_some()
     }

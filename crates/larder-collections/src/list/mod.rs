@@ -35,6 +35,7 @@ mod blocks;
 mod compress;
 mod directory;
 mod ends;
+mod image;
 mod middle;
 mod options;
 mod range;

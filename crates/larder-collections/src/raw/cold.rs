@@ -1,15 +1,56 @@
-//! Cold values as raw pointers and as the bytes of records: each counts its dictionary and its shape.
+//! Cold values: made of values, and made back into them; as raw pointers and as the bytes of records: each counts its dictionary and its shape.
 
 use super::value::{Image, type_of_image};
-use crate::cold::{Cold, ColdType, DICTIONARY_AT, Dictionary, HEAD_BYTES, KIND_AT};
+use crate::cold::{
+    Cold, ColdType, DICTIONARY_AT, Dictionary, DictionaryRef, ENCODING_SHIFT, HEAD_BYTES, IMAGE_MIN, KIND,
+    KIND_AT, Unfit, limits,
+};
+use crate::hash::HashEncoding;
+use crate::list::ListEncoding;
 use crate::numbered::{self, Counted};
+use crate::set::SetEncoding;
 use crate::shapes::{Shape, ShapeRef};
+use crate::sorted_set::SortedSetEncoding;
 use crate::value::Value;
+use crate::varint::put_number;
+use larder_packed::dictionary::{Compressor, RAW_MAX};
 use larder_packed::segment::{EMBEDDED_MAX, InRecord};
 use larder_packed::small_bytes::SmallBytes;
 use std::ptr::NonNull;
 
 impl Cold {
+    /// A value compressed by the compressor of a dictionary.
+    pub fn of(value: &Value, dictionary: &DictionaryRef, compressor: &mut Compressor) -> Result<Cold, Unfit> {
+        let shape = if let Value::Hash(hash) = value { hash.shape() } else { None };
+        let (elements, mut bytes) = (value.elements(), vec![dictionary.number_byte()]);
+        value.with_image(|image| {
+            let image = image.ok_or(Unfit::NoImage)?;
+            let (len_min, max) = limits(image.bytes.len());
+            if !(len_min..=RAW_MAX).contains(&image.bytes.len()) {
+                return Err(Unfit::NoImage);
+            }
+            let (head, rest) = image.bytes.split_at(if shape.is_some() { size_of::<u16>() } else { 0 });
+            bytes.push(image.kind | encoding_of(value) << ENCODING_SHIFT);
+            bytes.extend_from_slice(head);
+            if !matches!(value, Value::String(_)) {
+                put_number(&mut bytes, elements);
+            }
+            let room = max.saturating_sub(bytes.len());
+            let is_smaller = room > 0 && compressor.compress(rest, &mut bytes, room);
+            if is_smaller { Ok(()) } else { Err(Unfit::Incompressible) }
+        })?;
+        let bytes = SmallBytes::copy_of(&bytes, 0);
+        Ok(Cold { dictionary: dictionary.clone(), shape, bytes })
+    }
+
+    /// A value's image, for training; None if it is not compressed.
+    pub fn sample_of(value: &Value) -> Option<Vec<u8>> {
+        value.with_image(|image| {
+            let image = image.filter(|image| (IMAGE_MIN..=RAW_MAX).contains(&image.bytes.len()))?;
+            Some(image.bytes.to_vec())
+        })
+    }
+
     /// Takes it apart; the pointer has its counts.
     pub(super) fn into_raw(self) -> NonNull<u8> {
         let Cold { dictionary, shape, bytes } = self;
@@ -70,7 +111,9 @@ impl Cold {
         // SAFETY: the value that gave the bytes has both.
         unsafe {
             numbered::adopt::<Dictionary>(dictionary);
-            shape.map(|shape| numbered::adopt::<Shape>(shape));
+            if let Some(shape) = shape {
+                numbered::adopt::<Shape>(shape);
+            }
         }
     }
 
@@ -83,7 +126,9 @@ impl Cold {
         // SAFETY: the caller.
         unsafe {
             numbered::disown::<Dictionary>(dictionary);
-            shape.map(|shape| numbered::disown::<Shape>(shape));
+            if let Some(shape) = shape {
+                numbered::disown::<Shape>(shape);
+            }
         }
     }
 
@@ -93,9 +138,7 @@ impl Cold {
     /// The bytes are damaged: only what [`Cold::of`] has made is kept.
     #[cold]
     pub fn thaw(&self) -> Value {
-        let bytes = self.bytes.get();
-        let kind = bytes[KIND_AT];
-        let (shape, frame) = bytes[HEAD_BYTES..].split_at(Image::shape_bytes(kind));
+        let (kind, (shape, _, frame)) = (kind_of(self.bytes()), self.parts());
         let mut raw = shape.to_vec();
         self.dictionary.decompress(frame, &mut raw);
         // SAFETY: the image that was compressed, and this has a count of its shape.
@@ -104,15 +147,39 @@ impl Cold {
 
     /// The type of the value.
     pub fn of_type(&self) -> ColdType {
-        type_of_image(self.bytes.get()[KIND_AT])
+        type_of_image(kind_of(self.bytes()))
     }
+}
+
+/// The kind of the image.
+fn kind_of(bytes: &[u8]) -> u8 {
+    bytes[KIND_AT] & KIND
 }
 
 /// The numbers of the dictionary and of the shape in the bytes of a cold value.
 fn numbers(bytes: &[u8]) -> (u16, Option<u16>) {
-    let shape = match Image::shape_bytes(bytes[KIND_AT]) {
+    let shape = match Image::shape_bytes(kind_of(bytes)) {
         0 => None,
         _ => Some(u16::from_le_bytes([bytes[HEAD_BYTES], bytes[HEAD_BYTES + 1]])),
     };
     (u16::from(bytes[DICTIONARY_AT]), shape)
 }
+
+/// The number of a value's encoding.
+fn encoding_of(value: &Value) -> u8 {
+    match value {
+        Value::Hash(hash) => u8::from(hash.encoding() == HashEncoding::Hashtable),
+        Value::List(list) => u8::from(list.encoding() == ListEncoding::Quicklist),
+        Value::SortedSet(set) => u8::from(set.encoding() == SortedSetEncoding::Skiplist),
+        Value::Set(set) => match set.encoding() {
+            SetEncoding::Listpack => 0,
+            SetEncoding::Intset => 1,
+            SetEncoding::Hashtable => 2,
+        },
+        Value::String(_) | Value::Stream(_) | Value::Cold(_) => 0,
+    }
+}
+
+#[cfg(test)]
+#[path = "cold_tests.rs"]
+mod tests;

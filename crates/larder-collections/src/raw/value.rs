@@ -3,7 +3,7 @@
 //! The bytes of a small collection are its *image* too: what is compressed when the value is [cold](crate::cold).
 
 use super::{EMBEDDED_SHAPED, offset, with_offset};
-use crate::cold::Cold;
+use crate::cold::{Cold, ColdType, IMAGE_MIN, KIND};
 use crate::hash::{Form as HashForm, Hash};
 use crate::int_set::IntSet;
 use crate::list::List;
@@ -13,7 +13,10 @@ use crate::stream::Stream;
 use crate::table::Shape;
 use crate::value::Value;
 use larder_packed::bytes::SharedBytes;
-use larder_packed::segment::{EMBEDDED_KINDS_MAX, Embedded, INLINE_KIND_MAX, InRecord, IntoRaw, KINDS_MAX};
+use larder_packed::dictionary::RAW_MAX;
+use larder_packed::segment::{
+    COLD_KIND, EMBEDDED_KINDS_MAX, Embedded, INLINE_KIND_MAX, INLINE_MAX, InRecord, IntoRaw, KINDS_MAX,
+};
 use std::ptr::NonNull;
 
 /// The first kind of each variant of [`Value`]; those below are for strings inside the table.
@@ -26,11 +29,12 @@ mod first {
     pub const SORTED_SET: u8 = LIST + List::KINDS;
     pub const SET: u8 = SORTED_SET + <SortedSet>::KINDS;
     pub const STREAM: u8 = SET + Set::KINDS;
-    pub const COLD: u8 = STREAM + Stream::KINDS;
+    pub const STREAM_END: u8 = STREAM + Stream::KINDS;
+    pub const COLD: u8 = COLD_KIND;
     pub const NONE: u8 = COLD + 1;
 }
 
-const _: () = assert!(Value::KINDS <= KINDS_MAX);
+const _: () = assert!(Value::KINDS <= KINDS_MAX && first::STREAM_END <= first::COLD);
 
 // SAFETY: the types keep the promises, and their kinds do not overlap.
 unsafe impl IntoRaw for Value {
@@ -51,7 +55,7 @@ unsafe impl IntoRaw for Value {
 
     #[inline]
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Value {
-        use first::{COLD, HASH, LIST, NONE, SET, SORTED_SET, STREAM, STRING};
+        use first::{COLD, HASH, LIST, NONE, SET, SORTED_SET, STREAM, STREAM_END, STRING};
         // SAFETY: the caller passes back what `into_raw` gave; without its offset a kind is what the type gave.
         unsafe {
             match kind {
@@ -60,7 +64,7 @@ unsafe impl IntoRaw for Value {
                 LIST..SORTED_SET => Value::List(List::from_raw(kind - LIST, ptr)),
                 SORTED_SET..SET => Value::SortedSet(SortedSet::from_raw(kind - SORTED_SET, ptr)),
                 SET..STREAM => Value::Set(Set::from_raw(kind - SET, ptr)),
-                STREAM..COLD => Value::Stream(Stream::from_raw(kind - STREAM, ptr)),
+                STREAM..STREAM_END => Value::Stream(Stream::from_raw(kind - STREAM, ptr)),
                 COLD..NONE => Value::Cold(Cold::from_raw(ptr)),
                 _ => never_given(kind),
             }
@@ -101,25 +105,32 @@ unsafe impl IntoRaw for Value {
     }
 
     #[inline]
-    fn is_cold(kind: u8, is_embedded: bool) -> bool {
-        kind == if is_embedded { embedded::COLD } else { first::COLD }
-    }
-
-    #[inline]
     fn thawed(&self) -> Option<Value> {
         if let Value::Cold(cold) = self { Some(cold.thaw()) } else { None }
     }
 
+    fn of_inline(kind: u8, bytes: &[u8]) -> Option<Value> {
+        (kind == INLINE_STRING && bytes.len() >= IMAGE_MIN).then(|| Value::String(SharedBytes::new(bytes)))
+    }
+
+    #[inline]
+    fn as_inline(&self) -> Option<(u8, &[u8])> {
+        match self {
+            Value::String(bytes) if bytes.len() <= INLINE_MAX => Some((INLINE_STRING, bytes)),
+            _ => None,
+        }
+    }
+
     #[inline]
     unsafe fn in_record(kind: u8, bytes: InRecord<'_>) -> Value {
-        use embedded::{COLD, HASH, LIST, NONE, SET, SORTED_SET};
+        use embedded::{COLD, HASH, LIST, NONE, SET, SET_END, SORTED_SET};
         // SAFETY: the caller passes back what `with_embedded` gave.
         unsafe {
             match kind {
                 HASH..LIST => Value::Hash(Hash::in_record(kind - HASH, bytes)),
                 LIST..SORTED_SET => Value::List(List::in_record(kind - LIST, bytes)),
                 SORTED_SET..SET => Value::SortedSet(SortedSet::in_record(kind - SORTED_SET, bytes)),
-                SET..COLD => Value::Set(Set::in_record(kind - SET, bytes)),
+                SET..SET_END => Value::Set(Set::in_record(kind - SET, bytes)),
                 COLD..NONE => Value::Cold(Cold::in_record(bytes)),
                 kind => never_given(kind),
             }
@@ -158,10 +169,12 @@ unsafe impl IntoRaw for Value {
     #[inline]
     unsafe fn disown(bytes: Embedded<'_>) {
         // SAFETY: passed on to the caller; the offset of hashes is 0.
-        match bytes.kind() {
-            embedded::HASH..embedded::LIST => unsafe { Hash::disown(bytes) },
-            embedded::COLD => unsafe { Cold::disown(bytes.bytes()) },
-            _ => {}
+        unsafe {
+            match bytes.kind() {
+                embedded::HASH..embedded::LIST => Hash::disown(bytes),
+                embedded::COLD => Cold::disown(bytes.bytes()),
+                _ => {}
+            }
         }
     }
 
@@ -181,16 +194,22 @@ unsafe impl IntoRaw for Value {
 /// The first embedded kind of each type that may be embedded. Streams and strings are not: short strings lie in their record
 /// anyway.
 mod embedded {
+    use larder_packed::segment::COLD_KIND_EMBEDDED;
+
     pub const HASH: u8 = 0;
     pub const LIST: u8 = HASH + 4;
     pub const SORTED_SET: u8 = LIST + 1;
     /// Sets of integers, and then sets of strings.
     pub const SET: u8 = SORTED_SET + 1;
-    pub const COLD: u8 = SET + 3;
+    pub const SET_END: u8 = SET + 3;
+    pub const COLD: u8 = COLD_KIND_EMBEDDED;
     pub const NONE: u8 = COLD + 1;
 }
 
-const _: () = assert!(embedded::NONE <= EMBEDDED_KINDS_MAX && embedded::HASH == 0);
+const _: () = assert!(embedded::SET_END <= embedded::COLD && embedded::HASH == 0);
+
+/// The kind of strings in records that no operation has marked. Others stay as they are: a cold string has no room for the mark.
+const INLINE_STRING: u8 = 0;
 
 /// Apart, so that taking a value back needs no room on the stack.
 #[cold]
@@ -218,7 +237,11 @@ impl Value {
                     return f(Some(Image { kind, bytes: shaped.bytes() }));
                 }
             },
-            Value::List(List::Packed(block)) => block.embed(&mut bytes).then_some(embedded::LIST),
+            Value::List(List::Packed(block)) if block.embed(&mut bytes) => Some(embedded::LIST),
+            Value::List(list) => {
+                bytes.clear();
+                list.image_into(&mut bytes, RAW_MAX).then_some(IMAGE_LIST)
+            }
             Value::SortedSet(set) => match &set.form {
                 Form::Packed(leaf) => leaf.embed(&mut bytes).then_some(embedded::SORTED_SET),
                 Form::Tree(_) => None,
@@ -231,7 +254,7 @@ impl Value {
                 }
                 Shape::Small { .. } | Shape::Tree(_) => None,
             },
-            Value::List(_) | Value::Set(_) | Value::Stream(_) | Value::Cold(_) => None,
+            Value::Set(_) | Value::Stream(_) | Value::Cold(_) => None,
         };
         f(collected.map(|kind| Image { kind, bytes: &bytes }))
     }
@@ -241,8 +264,10 @@ impl Value {
     /// # Safety
     /// [`with_image`](Self::with_image) gave the pair, and somebody owns a count of the shape in it, if there is one.
     pub(super) unsafe fn of_image(image: Image<'_>) -> Value {
-        if image.kind == IMAGE_STRING {
-            return Value::String(SharedBytes::new(image.bytes));
+        match image.kind {
+            IMAGE_STRING => return Value::String(SharedBytes::new(image.bytes)),
+            IMAGE_LIST => return Value::List(List::of_image(image.bytes)),
+            _ => {}
         }
         // SAFETY: images are what records hold of such values, of any length; the caller.
         unsafe { Value::in_record(image.kind, InRecord::Read(image.bytes)) }.into_own()
@@ -256,8 +281,11 @@ pub(crate) struct Image<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The kind of a string's image; others are those of embedded values.
-pub(crate) const IMAGE_STRING: u8 = u8::MAX;
+/// The kinds of images that are not those of embedded values: of a string, and of a list in several blocks, or in one that no
+/// record could hold.
+const IMAGE_STRING: u8 = EMBEDDED_KINDS_MAX;
+const IMAGE_LIST: u8 = IMAGE_STRING + 1;
+const _: () = assert!(IMAGE_LIST <= KIND);
 
 impl Image<'_> {
     /// Bytes at the front that are the number of a hash's shape.
@@ -269,13 +297,12 @@ impl Image<'_> {
 }
 
 /// The type of the value of an image.
-pub(crate) fn type_of_image(kind: u8) -> crate::cold::ColdType {
-    use crate::cold::ColdType;
+pub(super) fn type_of_image(kind: u8) -> ColdType {
     match kind {
         embedded::HASH..embedded::LIST => ColdType::Hash,
-        embedded::LIST => ColdType::List,
+        embedded::LIST | IMAGE_LIST => ColdType::List,
         embedded::SORTED_SET => ColdType::SortedSet,
-        embedded::SET..embedded::COLD => ColdType::Set,
+        embedded::SET..embedded::SET_END => ColdType::Set,
         _ => ColdType::String,
     }
 }

@@ -1,10 +1,9 @@
 //! Adding, deleting and trimming.
 
+use super::node::Node;
 use super::tree::Verdict;
 use super::{Data, Stream};
-use larder_packed::block::Direction;
 use larder_packed::stream_node::{StreamId, StreamNode};
-use std::ops::ControlFlow;
 
 /// A node never takes more bytes, whatever the limits say.
 const NODE_BYTES_MAX: usize = 1 << 30;
@@ -67,7 +66,7 @@ impl Stream {
         data.entries_added = data.entries_added.wrapping_add(1);
         let added = data.nodes.edit(StreamId::MAX, |base, node| {
             if !is_full(node, bytes, limits) {
-                node.push(base, id, pairs.clone());
+                node.plain_mut().push(base, id, pairs.clone());
                 return ((), Verdict::Keep);
             }
             node.shrink();
@@ -80,15 +79,24 @@ impl Stream {
 
     /// Deletes an entry, and remembers that; true if it was there.
     pub fn delete(&mut self, id: StreamId) -> bool {
-        if !self.contains(id) {
+        let Some((base, node)) = self.0.nodes.floor(id) else { return false };
+        if node.is_cold_outside(base, id, id) {
             return false;
         }
+        let plain = node.read();
+        if plain.entry(base, id).is_none() {
+            return false;
+        }
+        let copy = plain.into_copy();
         let data = self.data();
         data.nodes.edit(id, |base, node| {
             if node.live() == 1 {
                 return ((), Verdict::Remove);
             }
-            node.delete(base, id);
+            if let Some(copy) = copy {
+                *node = Node::from(copy);
+            }
+            node.plain_mut().delete(base, id);
             ((), Verdict::Keep)
         });
         data.max_deleted_id = data.max_deleted_id.max(id);
@@ -134,37 +142,29 @@ impl Stream {
             TrimTo::Len(max) => len - gone > max,
             TrimTo::MinId(min) => id < min,
         };
-        if !node.entries(base).next().is_some_and(|entry| goes(entry.id, 0)) {
+        if !node.first_entry_id(base).is_some_and(|id| goes(id, 0)) {
             return 0;
         }
-        let removed =
-            self.data().nodes.edit(base, |base, node| (node.delete_while(base, goes), Verdict::Keep));
-        removed.unwrap_or(0)
+        let delete = |base, node: &mut Node| (node.plain_mut().delete_while(base, goes), Verdict::Keep);
+        self.data().nodes.edit(base, delete).unwrap_or(0)
     }
 }
 
 impl Data {
     /// Finds the first entry again.
     pub(super) fn find_first(&mut self) {
-        let mut first = StreamId::ZERO;
-        let _ = self.nodes.walk(StreamId::ZERO, Direction::Forward, &mut |base, node: &StreamNode| {
-            first = node.entries(base).next().map_or(StreamId::ZERO, |entry| entry.id);
-            ControlFlow::Break(())
-        });
-        self.first_id = first;
+        let first = self.nodes.first().and_then(|(base, node)| node.first_entry_id(base));
+        self.first_id = first.unwrap_or_default();
     }
 }
 
-fn new_node<'f>(
-    id: StreamId,
-    pairs: impl ExactSizeIterator<Item = (&'f [u8], &'f [u8])> + Clone,
-) -> StreamNode {
+fn new_node<'f>(id: StreamId, pairs: impl ExactSizeIterator<Item = (&'f [u8], &'f [u8])> + Clone) -> Node {
     let mut node = StreamNode::new(pairs.clone());
     node.push(id, id, pairs);
-    node
+    node.into()
 }
 
-fn is_full(node: &StreamNode, more_bytes: usize, limits: &Limits) -> bool {
+fn is_full(node: &Node, more_bytes: usize, limits: &Limits) -> bool {
     let bytes_max = match limits.node_bytes_max {
         0 => NODE_BYTES_MAX,
         max => max.min(NODE_BYTES_MAX),

@@ -40,7 +40,7 @@ impl Loader {
         self.last = Some(last);
         // Trimming in Redis may leave a node of deleted entries behind.
         if node.live() > 0 {
-            self.data.nodes.push_back(base, node);
+            self.data.nodes.push_back(base, node.into());
         }
         Ok(())
     }

@@ -16,7 +16,7 @@
 //!
 //! ```text
 //!   Arc<Data>  ids, counts
-//!              tree -> [first id | live entries | node] -> StreamNode: a listpack
+//!              tree -> [first id | live entries | node] -> a listpack, plain or compressed
 //!              groups, in order of their names -> Group: last id, consumers, pending entries packed
 //! ```
 //!
@@ -28,10 +28,12 @@
 //!
 //! Tested by the model test in `tests` beside this file.
 
+mod cold;
 mod edit;
 mod group;
 mod lag;
 mod load;
+mod node;
 mod pack;
 mod pending;
 mod range;
@@ -40,16 +42,19 @@ mod stats;
 mod tests;
 mod tree;
 
+pub use cold::{ColdNodes, NodeDone, NodeJob, NodeJobs};
 pub use edit::{Limits, Trim, TrimTo};
 pub use group::{Consumer, ConsumerId, Group, Pending};
 pub use larder_packed::block::Element;
 pub use larder_packed::stream_node::{Entry, StreamId, StreamNode};
 pub use load::{LoadError, Loader};
-pub use range::Order;
+pub use node::UNUSED_WALKS;
+pub use range::{Lookup, Order, Reader};
 
 use larder_packed::block::Direction;
+use node::Node;
 use std::sync::Arc;
-use tree::{Block, Tree};
+use tree::Tree;
 
 /// See the module's comment. Cloning is O(1).
 #[derive(Clone, Default)]
@@ -57,22 +62,12 @@ pub struct Stream(pub(crate) Arc<Data>);
 
 #[derive(Clone, Default)]
 pub(crate) struct Data {
-    nodes: Tree<StreamNode>,
+    nodes: Tree<Node>,
     last_id: StreamId,
     first_id: StreamId,
     max_deleted_id: StreamId,
     entries_added: u64,
     groups: Vec<Arc<Group>>,
-}
-
-impl Block for StreamNode {
-    fn len(&self) -> u64 {
-        self.live()
-    }
-
-    fn heap_bytes(&self) -> usize {
-        StreamNode::heap_bytes(self)
-    }
 }
 
 impl Stream {
@@ -125,7 +120,7 @@ impl Stream {
         // The marks of deleted entries may be above, in the way of what comes next.
         data.nodes.edit(StreamId::MAX, |base, node| {
             if node.last_id(base) > Some(id) {
-                *node = node.compacted(base);
+                *node = Node::from(node.peek().compacted(base));
             }
             ((), tree::Verdict::Keep)
         });
@@ -179,7 +174,7 @@ impl Stream {
     /// The nodes in order, with their ids, as dumps carry them.
     pub fn for_each_node(&self, mut f: impl FnMut(StreamId, &StreamNode)) {
         let _ = self.0.nodes.walk(StreamId::ZERO, Direction::Forward, &mut |id, node| {
-            f(id, node);
+            f(id, &node.peek());
             std::ops::ControlFlow::<()>::Continue(())
         });
     }
@@ -187,11 +182,11 @@ impl Stream {
     /// Panics if an invariant of the module's comment is violated.
     pub fn check_invariants(&self) {
         let (mut last, mut first) = (None, None);
-        self.0.nodes.check_invariants(&mut |base, node: &StreamNode| {
+        self.0.nodes.check_invariants(&mut |base, node: &Node| {
             node.check_invariants(base);
             assert!(last < Some(base) && node.live() > 0, "E1");
             last = node.last_id(base);
-            first = first.or_else(|| node.entries(base).next().map(|entry| entry.id));
+            first = first.or_else(|| node.first_entry_id(base));
         });
         assert_eq!(self.first_id(), first.unwrap_or_default(), "E3: first");
         assert!(last.is_none_or(|last| last <= self.last_id()), "E3: last");

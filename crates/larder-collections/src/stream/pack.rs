@@ -26,6 +26,8 @@
 //! Tested by the model test in `tests/pending.rs`.
 
 use super::tree::Block;
+use crate::counted_tree::Rows;
+use crate::varint::{number, put_number};
 use larder_packed::bytes::SharedBytes;
 use larder_packed::stream_node::StreamId;
 use std::ops::Range;
@@ -90,28 +92,6 @@ impl Payload for Delivery {
         let (count, at) = number(bytes, at);
         let change = change >> 1 ^ (change & 1).wrapping_neg();
         (Delivery { consumer: consumer as u32, time_ms: previous.wrapping_add(change), count }, at)
-    }
-}
-
-fn put_number(out: &mut Vec<u8>, mut n: u64) {
-    while n >= 128 {
-        out.push(n as u8 | 128);
-        n >>= 7;
-    }
-    out.push(n as u8);
-}
-
-#[inline]
-fn number(bytes: &[u8], mut at: usize) -> (u64, usize) {
-    let (mut n, mut shift) = (0, 0);
-    loop {
-        let byte = bytes[at];
-        at += 1;
-        n |= u64::from(byte & 127) << shift;
-        if byte < 128 {
-            return (n, at);
-        }
-        shift += 7;
     }
 }
 
@@ -322,6 +302,13 @@ impl<P: Payload> Pack<P> {
 }
 
 impl<P: Payload> Block for Pack<P> {
+    type Leaf = Rows<StreamId, u64, Self>;
+
+    #[inline]
+    fn count(&self) -> u64 {
+        self.len()
+    }
+
     #[inline]
     fn len(&self) -> u64 {
         let bytes = self.bytes[COUNT..HEADER].try_into().expect("four bytes");

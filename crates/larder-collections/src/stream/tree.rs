@@ -4,7 +4,7 @@
 //! first id of its block, as all are. Why not a radix tree of 128-bit keys, as Redis has: its nodes are an allocation for each
 //! key and inner node. Tested by the model tests in `tests` beside this file.
 
-use crate::counted_tree::{self, ByEnd, ByKey, Node, Rows, Seek, Shape, Slots, SlotsOf};
+use crate::counted_tree::{self, ByEnd, ByKey, Count, Node, Rows, Seek, Shape, Slots, SlotsOf};
 use larder_packed::block::Direction;
 use larder_packed::stream_node::StreamId;
 use std::iter::Peekable;
@@ -14,6 +14,12 @@ use std::sync::Arc;
 
 /// What hangs in the leaves.
 pub(super) trait Block: Clone {
+    /// The slots of a leaf.
+    type Leaf: Slots<Key = StreamId, Count: Count<u64>, Child = Self>;
+
+    /// Number of records, as a leaf has it.
+    fn count(&self) -> <Self::Leaf as Slots>::Count;
+
     /// Number of records.
     fn len(&self) -> u64;
 
@@ -49,12 +55,12 @@ impl<B: Block> Shape for ById<B> {
     type Key = StreamId;
     type Block = B;
     type Sum = u64;
-    type Leaf = Rows<StreamId, u64, B>;
+    type Leaf = B::Leaf;
     type Inner = Rows<StreamId, u64, Arc<Node<Self>>>;
 
     #[inline]
-    fn count(block: &B) -> u64 {
-        block.len()
+    fn count(block: &B) -> <B::Leaf as Slots>::Count {
+        block.count()
     }
 }
 

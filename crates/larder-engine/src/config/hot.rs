@@ -69,6 +69,10 @@ hot! {
     hash_max_listpack_value: AtomicI64,
     /// Hashes with the same field names share them.
     hash_shared_fields: AtomicBool,
+    /// Seconds without a use after which a value is compressed; 0 compresses none.
+    compress_idle_time_s: AtomicI64,
+    /// Values of files are compressed before they are put into the keyspace.
+    compress_on_load: AtomicBool,
     /// Entries up to which a set of integers is an intset.
     set_max_intset_entries: AtomicI64,
     /// Entries up to which a set is one listpack.

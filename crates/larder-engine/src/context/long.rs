@@ -105,9 +105,10 @@ impl<'a> Context<'a> {
     pub(crate) fn elements(&mut self, key: &Key<'_>) -> u64 {
         let db = self.db;
         let table = self.held.shard_mut(key.shard()).and_then(|data| data.table(db));
-        match table.and_then(|table| table.get(key.hash, key.bytes)).map(|entry| entry.value()) {
+        match table.and_then(|table| table.get(key.hash, key.bytes)).map(|entry| entry.kept()) {
             Some(ValueRef::Out(value)) => match &*value {
                 Value::String(bytes) => bytes_as_elements(bytes.len()),
+                Value::Cold(cold) => cold.elements().max(bytes_as_elements(cold.raw_bytes())),
                 value => value.elements(),
             },
             _ => 0,

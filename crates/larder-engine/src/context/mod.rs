@@ -298,10 +298,21 @@ impl<'a> Context<'a> {
         let db = self.db;
         let shard = self.held.shard_of(key);
         let table = shard.table_mut(db);
-        match table.get_touch_with(key.hash, key.bytes, |word| touch.after(word)) {
+        let mut before = 0;
+        let note = |word| {
+            before = word;
+            touch.after(word)
+        };
+        match table.get_touch_with(key.hash, key.bytes, note) {
             Some(entry) if !is_due(&entry, due_ms) => {
                 self.worker.stats.hits.add(1);
-                return f(Some(entry), &mut self.reply);
+                let entry = if entry.is_cold() && self.engine.is_used_again(before, touch.now_s()) {
+                    table.thaw(key.hash, key.bytes);
+                    table.get(key.hash, key.bytes)
+                } else {
+                    Some(entry)
+                };
+                return f(entry, &mut self.reply);
             }
             Some(_) => self.found_overdue(key),
             None => {}
@@ -362,17 +373,17 @@ impl<'a> Context<'a> {
     pub(crate) fn kind_for_waiters(&mut self, key: &Key<'_>) -> Option<Kind> {
         let due_ms = self.due_ms();
         let entry = self.table(key).get(key.hash, key.bytes).filter(|entry| !is_due(entry, due_ms));
-        entry.map(|entry| Kind::of(&entry.value()))
+        entry.map(|entry| Kind::of(&entry.kept()))
     }
 
     /// The type of the value of a key, if it exists, before it is used.
     pub(crate) fn kind(&mut self, key: &Key<'_>) -> Option<Kind> {
-        self.look_up_first(key, |entry| entry.map(|e| Kind::of(&e.value())))
+        self.look_up_first(key, |entry| entry.map(|e| Kind::of(&e.kept())))
     }
 
     /// The same for what is no use of the key.
     pub(crate) fn peek_kind(&mut self, key: &Key<'_>) -> Option<Kind> {
-        self.peek(key, |entry| entry.map(|e| Kind::of(&e.value())))
+        self.peek(key, |entry| entry.map(|e| Kind::of(&e.kept())))
     }
 
     // Three ways to ask whether a key exists differ in what counts as a use of it: `exists` comes before the lookup that

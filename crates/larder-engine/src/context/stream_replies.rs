@@ -64,8 +64,3 @@ pub(crate) fn write_range(
     });
     written
 }
-
-/// Writes an entry if it exists.
-pub(crate) fn write_one(reply: &mut Reply<'_>, stream: &Stream, id: StreamId) -> bool {
-    stream.with_entry(id, |entry| write_entry(reply, &entry)).is_some()
-}

@@ -25,6 +25,7 @@ use crate::delivery::mailbox::Mailboxes;
 use crate::delivery::unblock::{deliver, reply_of};
 use crate::error::{CommandError, CommandResult};
 use crate::host::{Host, LogLevel};
+use crate::keyspace::cold_state::ColdState;
 use crate::keyspace::deferred::{Background, Work};
 use crate::keyspace::departures::Departures;
 use crate::keyspace::key::Key;
@@ -87,6 +88,7 @@ pub struct Engine {
     pub(crate) scripts: Scripts,
     pub(crate) trackers: Trackers,
     pub(crate) background: Background,
+    pub(crate) cold: ColdState,
     pub(crate) eviction: Eviction,
     pub(crate) append_log: AppendLog,
     pub(crate) gate: Gate,
@@ -134,6 +136,7 @@ pub(crate) struct DebugSwitches {
     asleep_until_us: AtomicU64,
     pub(crate) flush_sleep_us: AtomicU64,
     pub(crate) skips_checksums: AtomicBool,
+    pub(crate) compresses_always: AtomicBool,
 }
 
 impl Engine {
@@ -172,6 +175,7 @@ impl Engine {
             scripts: Scripts::default(),
             trackers: Trackers::default(),
             background,
+            cold: ColdState::default(),
             eviction: Eviction::default(),
             append_log: AppendLog::default(),
             gate,

@@ -68,6 +68,14 @@ impl AccessRules {
         (now_s as u32).wrapping_sub(word) & SECONDS
     }
 
+    /// Seconds since the last use, of words of both kinds; those of counters tell minutes.
+    pub(crate) fn unused_s(&self, word: u32, now_s: u64) -> u32 {
+        if !self.counts {
+            return self.idle_s(word, now_s);
+        }
+        (((now_s / 60) as u32).wrapping_sub(word >> 8) & MINUTES) * 60
+    }
+
     /// The counter, as it has decayed until now.
     #[inline]
     pub(crate) fn counter(&self, word: u32, now_s: u64) -> u32 {
@@ -93,6 +101,11 @@ impl AccessRules {
 }
 
 impl Touch {
+    /// The time of the use; 0 if it does not count as one.
+    pub(crate) fn now_s(&self) -> u64 {
+        if self.keeps { 0 } else { self.now_s }
+    }
+
     /// The word after a use of a key that had another.
     #[inline]
     pub(crate) fn after(&self, word: u32) -> u32 {

@@ -1,6 +1,7 @@
 //! What kinds of values there are.
 
 use crate::error::{CommandError, CommandResult};
+use larder_collections::cold::{Cold, ColdType};
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 
@@ -26,7 +27,18 @@ impl Kind {
                 Value::SortedSet(_) => Kind::SortedSet,
                 Value::Set(_) => Kind::Set,
                 Value::Stream(_) => Kind::Stream,
+                Value::Cold(ref cold) => Kind::of_cold(cold),
             },
+        }
+    }
+
+    fn of_cold(cold: &Cold) -> Kind {
+        match cold.of_type() {
+            ColdType::String => Kind::String,
+            ColdType::Hash => Kind::Hash,
+            ColdType::List => Kind::List,
+            ColdType::SortedSet => Kind::SortedSet,
+            ColdType::Set => Kind::Set,
         }
     }
 
@@ -47,9 +59,22 @@ pub(crate) fn value_bytes(entry: &Entry<'_, Value>, samples: u64) -> u64 {
     if entry.is_inline() {
         return 0;
     }
-    match entry.value() {
+    match entry.kept() {
         ValueRef::Out(value) => value.memory_bytes(samples),
         ValueRef::Inline { .. } => 0,
+    }
+}
+
+/// The length of a string value in bytes, or the error for another type. A cold one stays as it is.
+pub(crate) fn string_len(entry: &Entry<'_, Value>) -> CommandResult<usize> {
+    let value = entry.kept();
+    match &value {
+        ValueRef::Out(kept) => match &**kept {
+            Value::Cold(cold) if cold.of_type() == ColdType::String => Ok(cold.raw_bytes()),
+            Value::Cold(_) => Err(CommandError::WRONG_TYPE),
+            _ => string_bytes(&value).map(<[u8]>::len),
+        },
+        ValueRef::Inline { bytes, .. } => Ok(bytes.len()),
     }
 }
 

@@ -2,6 +2,9 @@
 
 pub(crate) mod access;
 pub(crate) mod address;
+pub(crate) mod cold_classes;
+pub(crate) mod cold_samples;
+pub(crate) mod cold_state;
 pub(crate) mod deadlines;
 pub(crate) mod deferred;
 pub(crate) mod departures;

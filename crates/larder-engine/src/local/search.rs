@@ -351,7 +351,7 @@ fn walk(
 impl Filter {
     fn takes(&self, entry: &Entry<'_, Value>) -> bool {
         self.pattern.as_ref().is_none_or(|pattern| glob::selects(pattern, entry.key()))
-            && self.kind.as_ref().is_none_or(|kind| Kind::of(&entry.value()).name().as_bytes() == &kind[..])
+            && self.kind.as_ref().is_none_or(|kind| Kind::of(&entry.kept()).name().as_bytes() == &kind[..])
     }
 }
 

@@ -5,9 +5,12 @@
 pub(crate) mod background;
 pub(crate) mod client_eviction;
 mod cluster;
+mod cold;
 pub(crate) mod cron;
 pub(crate) mod export_link;
+mod list_blocks;
 mod own_deadlines;
+mod pace;
 mod replication;
 mod shared_fields;
 pub(crate) mod slot_keys;

@@ -118,7 +118,7 @@ fn convert(engine: &Engine, table: &mut Table, place: Place) -> u64 {
 
 /// Whether settling a value may convert it, or counts its names if the walk `counts`.
 fn may_change(entry: &Entry<'_, Value>, counts: bool) -> bool {
-    let ValueRef::Out(value) = entry.value() else { return false };
+    let ValueRef::Out(value) = entry.kept() else { return false };
     let Value::Hash(hash) = &*value else { return false };
     if counts { !hash.is_shaped() } else { hash.may_take_shape() }
 }

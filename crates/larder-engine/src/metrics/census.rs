@@ -128,7 +128,7 @@ impl Count {
     }
 
     fn add(&mut self, entry: &Entry<'_, Value>) {
-        let value = entry.value();
+        let value = entry.kept();
         let encoding = encoding_name(entry.key(), entry);
         let kind = Kind::of(&value);
         let group = self.groups.entry((kind.name(), encoding)).or_default();

@@ -136,6 +136,12 @@ pub(super) fn keyspace(engine: &Engine, census: &Count, page: &mut Page<'_>) {
     page.counter("shard_lock_wait_seconds_total", "Time spent waiting for shard locks.", seconds);
     types(census, page);
     let waiting = engine.background.compressing();
+    let (cold, dictionaries) = (engine.cold.figures(), larder_collections::cold::stats());
+    page.gauge("cold_values", "Values that are compressed, at the last walk over the keyspace.", cold.values);
+    page.gauge("cold_values_raw_bytes", "Bytes of the compressed values before compression.", cold.raw_bytes);
+    page.gauge("cold_values_packed_bytes", "Bytes of the compressed values.", cold.packed_bytes);
+    page.gauge("cold_dictionaries", "Dictionaries of the compressed values.", dictionaries.count);
+    page.gauge("cold_dictionaries_bytes", "Memory of these dictionaries.", dictionaries.bytes);
     let shapes = larder_collections::shapes::stats();
     page.gauge("hash_shapes", "Lists of field names that hashes share.", shapes.shapes);
     page.gauge("hash_shapes_users", "Hashes that use a shared list of field names.", shapes.users);

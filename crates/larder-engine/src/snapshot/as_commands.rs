@@ -10,7 +10,7 @@ use larder_collections::hash::Hash;
 use larder_collections::list::List;
 use larder_collections::set::Set;
 use larder_collections::sorted_set::SortedSet;
-use larder_collections::stream::{Group, Order, Stream, StreamId};
+use larder_collections::stream::{Group, Stream, StreamId};
 use larder_collections::value::Value;
 use larder_resp::encode_command;
 use std::ops::ControlFlow;
@@ -44,6 +44,7 @@ pub fn commands_of(record: &Record<'_>, to: &mut Vec<u8>) {
         Content::Value(Value::SortedSet(set)) => push_sorted_set(record.key, set, to),
         Content::Value(Value::Hash(hash)) => push_hash(record.key, hash, to),
         Content::Value(Value::Stream(stream)) => push_stream(record.key, stream, to),
+        Content::Value(Value::Cold(_)) => unreachable!("a snapshot shows values as they are used"),
     }
     if let Some(at) = record.expire_at_ms {
         encode_command(to, [b"PEXPIREAT", record.key, itoa::Buffer::new().format(at).as_bytes()].into_iter());
@@ -52,11 +53,12 @@ pub fn commands_of(record: &Record<'_>, to: &mut Vec<u8>) {
 
 /// Entries, then what is remembered of the past, then groups with consumers and what is pending.
 fn push_stream(key: &[u8], stream: &Stream, to: &mut Vec<u8>) {
-    stream.range::<()>(StreamId::ZERO, StreamId::MAX, Order::Ascending, |entry| {
-        let mut words = vec![b"XADD".to_vec(), key.to_vec(), IdText::of(entry.id).as_bytes().to_vec()];
-        entry.for_each(|field, value| words.extend([field.to_vec(), value.to_vec()]));
-        encode_command(to, words.iter().map(Vec::as_slice));
-        ControlFlow::Continue(())
+    stream.for_each_node(|base, node| {
+        for entry in node.entries(base) {
+            let mut words = vec![b"XADD".to_vec(), key.to_vec(), IdText::of(entry.id).as_bytes().to_vec()];
+            entry.for_each(|field, value| words.extend([field.to_vec(), value.to_vec()]));
+            encode_command(to, words.iter().map(Vec::as_slice));
+        }
     });
     if stream.is_empty() {
         encode_command(to, [&b"XADD"[..], key, b"MAXLEN", b"0", b"0-1", b"x", b"y"].into_iter());

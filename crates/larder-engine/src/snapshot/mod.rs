@@ -258,7 +258,7 @@ impl Batch {
     fn add(&mut self, entry: &Entry<'_, Value>) {
         self.bytes.extend_from_slice(entry.key());
         let name_end = self.bytes.len();
-        let value = match entry.value() {
+        let value = match entry.kept() {
             ValueRef::Inline { bytes, .. } => {
                 self.bytes.extend_from_slice(bytes);
                 None
@@ -272,6 +272,7 @@ impl Batch {
     fn hand_out<E>(&mut self, each: &mut impl FnMut(Record<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut start = 0;
         for Taken { name_end, end, value, expire_at_ms, access } in self.keys.drain(..) {
+            let value = value.map(Value::into_used);
             let content = match &value {
                 None => Content::String(&self.bytes[name_end..end]),
                 Some(Value::String(bytes)) => Content::String(bytes),

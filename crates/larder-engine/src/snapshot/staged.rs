@@ -11,16 +11,18 @@
 
 use crate::context::inline;
 use crate::engine::Engine;
+use crate::keyspace::cold_classes::Classes;
 use crate::keyspace::field_expiry::{NEVER, earliest_field_expiry};
 use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::locks::MayWait;
 use crate::keyspace::shard::{ShardData, Table};
-use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue, Old};
+use larder_collections::key_table::{ExpireChange, INLINE_MAX, IntoRaw, NewValue, Old};
 use larder_collections::list::ListOptions;
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
 use larder_rdb::read::Content;
 use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Keys that are gathered, at most.
 const KEYS_MAX: usize = 8192;
@@ -68,6 +70,8 @@ pub(super) struct Staged {
     bytes: Vec<u8>,
     /// The numbers of the keys in the order in which they are put.
     order: Vec<u16>,
+    /// What values are compressed with, by database.
+    classes: Vec<Classes>,
 }
 
 impl Staged {
@@ -97,6 +101,10 @@ impl Staged {
 
     /// Puts all keys. Lists that want to be compressed are reported to the background.
     pub fn put(&mut self, engine: &Engine, list: &ListOptions, may_wait: &MayWait) {
+        let hot = &engine.config.hot;
+        if hot.compress_on_load.load(Relaxed) && hot.compress_idle_time_s.load(Relaxed) > 0 {
+            self.compress(engine);
+        }
         let ends = self.sort();
         let mut replaced = Vec::new();
         let mut start = 0;
@@ -118,6 +126,39 @@ impl Staged {
         }
         self.keys.clear();
         self.bytes.clear();
+    }
+
+    /// Compresses the values for which there are dictionaries, and makes dictionaries of the others.
+    fn compress(&mut self, engine: &Engine) {
+        let forgotten = engine.cold.forgotten();
+        for key in &mut self.keys {
+            let (name, db) = (key.name(), key.db as usize);
+            if self.classes.len() <= db {
+                let more = self.classes.len()..=db;
+                self.classes.extend(more.map(|db| Classes::with(engine.cold.dictionaries(db))));
+            }
+            let short;
+            let value = match &key.value {
+                StagedValue::Out(value) => value,
+                StagedValue::Inline(len) => {
+                    let bytes = &self.bytes[name.end..name.end + usize::from(*len)];
+                    short = Value::of_inline(inline::STRING, bytes);
+                    let Some(value) = &short else { continue };
+                    value
+                }
+            };
+            let (classes, name) = (&mut self.classes[db], &self.bytes[name]);
+            match classes.compress(name, value) {
+                Some(cold) => key.value = StagedValue::Out(Value::Cold(cold)),
+                None => classes.sample(name, value),
+            }
+        }
+        for (db, classes) in self.classes.iter_mut().enumerate() {
+            if classes.train_complete() {
+                let made = classes.dictionaries();
+                engine.cold.change_dictionaries(db, forgotten, |known| known.add(made));
+            }
+        }
     }
 
     /// Brings the keys of each shard together, in their order. Returns where each shard's end.

@@ -65,7 +65,7 @@ impl Worker {
         let table = data.as_ref().and_then(|data| data.table(db));
         let record = table.and_then(|table| table.get(key.hash, key.bytes));
         let Some(record) = record.filter(|record| !record.is_inline()) else { return };
-        let ValueRef::Out(value) = record.value() else { return };
+        let ValueRef::Out(value) = record.kept() else { return };
         let has_members = matches!(&*value, Value::Hash(_) | Value::Set(_) | Value::SortedSet(_));
         if !has_members || value.elements() < LARGE {
             return;

@@ -58,7 +58,10 @@ pub use directory::Directory;
 pub use entries::Entries;
 pub use page::{ENTRY_BYTES_MAX, Page, Slot};
 pub use probe::LANES;
-pub use raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, InRecord, IntoRaw, KINDS_MAX};
+pub use raw::{
+    Borrowed, COLD_KIND, COLD_KIND_EMBEDDED, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, InRecord, IntoRaw,
+    KINDS_MAX,
+};
 pub use record::{
     EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
     POINTER_BYTES, Record, Removed, ValueRef, long_key_heap_bytes, record_bytes_of,

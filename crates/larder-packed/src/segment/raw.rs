@@ -14,6 +14,11 @@ pub const EMBEDDED_MAX: usize = 512;
 /// A value that is embedded in its record has a kind below this; the rest of the five bits are kinds of strings.
 pub const EMBEDDED_KINDS_MAX: u8 = KINDS_MAX - 4;
 
+/// The kind of values in a form that only keeps them, see [`IntoRaw::thawed`].
+pub const COLD_KIND: u8 = KINDS_MAX - 1;
+/// The same of those that are embedded. In a record, both have all bits of the kind set.
+pub const COLD_KIND_EMBEDDED: u8 = EMBEDDED_KINDS_MAX - 1;
+
 /// The bytes of a value that lives in its record.
 #[derive(Clone, Copy)]
 pub struct Embedded<'a> {
@@ -143,15 +148,22 @@ pub unsafe trait IntoRaw: Sized {
         0
     }
 
-    /// Whether values of a kind are in a form that only [keeps](Self::thawed) them.
-    #[inline]
-    fn is_cold(_kind: u8, _is_embedded: bool) -> bool {
-        false
-    }
-
-    /// The value as it is used, if this is a form that only keeps it.
+    /// The value as it is used, if this is a form that only keeps it. Such values have the kind [`COLD_KIND`], or
+    /// [`COLD_KIND_EMBEDDED`] in their record, and no others do.
     #[inline]
     fn thawed(&self) -> Option<Self> {
+        None
+    }
+
+    /// A copy of a string of this kind that lies in its record, as a value of its own; `None` if it is not to be kept in another
+    /// form.
+    fn of_inline(_kind: u8, _bytes: &[u8]) -> Option<Self> {
+        None
+    }
+
+    /// The kind and the bytes of a value that belongs in its record as a string.
+    #[inline]
+    fn as_inline(&self) -> Option<(u8, &[u8])> {
         None
     }
 

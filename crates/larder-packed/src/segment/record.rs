@@ -14,7 +14,9 @@
 //!
 //! The functions here know single records; [`super::records`] owns them.
 
-use super::raw::{Borrowed, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, IntoRaw, KINDS_MAX};
+use super::raw::{
+    Borrowed, COLD_KIND, COLD_KIND_EMBEDDED, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, IntoRaw, KINDS_MAX,
+};
 use crate::heap;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -50,6 +52,7 @@ pub(super) const RECORD_BYTES_MAX: usize = EXPIRY_AT + EXPIRY_BYTES + 1 + KEY_IN
 
 const _: () = assert!(KIND == KINDS_MAX - 1 && RECORD_BYTES_MAX <= super::ENTRY_BYTES_MAX);
 const _: () = assert!(EMBEDDED + EMBEDDED_KINDS_MAX == KINDS_MAX && INLINE_MAX <= EMBEDDED_MAX);
+const _: () = assert!(COLD_KIND == KIND && EMBEDDED + COLD_KIND_EMBEDDED == KIND);
 
 /// A value on its way into a table.
 pub enum NewValue<'a, V> {
@@ -191,6 +194,18 @@ impl<'a, V: IntoRaw> Record<'a, V> {
     /// The value as it is used.
     #[inline]
     pub fn value(self) -> ValueRef<'a, V> {
+        if self.is_inline_string() {
+            return self.inline_string();
+        }
+        if self.is_cold() {
+            return self.thawed();
+        }
+        self.kept()
+    }
+
+    /// The value of a record that is cold, as it is used.
+    #[cold]
+    fn thawed(self) -> ValueRef<'a, V> {
         match self.kept() {
             ValueRef::Out(value) => ValueRef::Out(value.thawed()),
             inline => inline,
@@ -206,12 +221,14 @@ impl<'a, V: IntoRaw> Record<'a, V> {
             None => match embedded(self.entry) {
                 // SAFETY: the record holds the bytes, and the borrow of the table keeps it as it is.
                 Some(embedded) => ValueRef::Out(unsafe { Borrowed::of_embedded(embedded) }),
-                None => ValueRef::Inline {
-                    kind: self.entry[0] & KIND,
-                    bytes: &self.entry[value_at(self.entry)..],
-                },
+                None => self.inline_string(),
             },
         }
+    }
+
+    #[inline]
+    fn inline_string(self) -> ValueRef<'a, V> {
+        ValueRef::Inline { kind: self.entry[0] & KIND, bytes: &self.entry[value_at(self.entry)..] }
     }
 
     /// Whether the value lies in the record: it takes no memory besides.
@@ -230,11 +247,7 @@ impl<'a, V: IntoRaw> Record<'a, V> {
     /// Whether the value is in a form that only keeps it.
     #[inline]
     pub fn is_cold(self) -> bool {
-        let kind = self.entry[0] & KIND;
-        match self.entry[0] & OUT {
-            0 => kind >= EMBEDDED && V::is_cold(kind - EMBEDDED, true),
-            _ => V::is_cold(kind, false),
-        }
+        self.entry[0] & KIND == KIND
     }
 
     /// Whether the value lies in the record and is rebuilt to be read.
@@ -247,7 +260,7 @@ impl<'a, V: IntoRaw> Record<'a, V> {
     /// Whether the value is a string that lies in the record.
     #[inline]
     pub fn is_inline_string(self) -> bool {
-        self.entry[0] & OUT == 0 && self.entry[0] & KIND < EMBEDDED
+        self.entry[0] & (OUT | KIND) < EMBEDDED
     }
 
     /// When the key expires, in milliseconds.

@@ -53,6 +53,20 @@ impl<V: IntoRaw> RecordPage<V> {
         Some(RecordMut { page: &mut self.page, slot, values: PhantomData })
     }
 
+    /// Where the record of `key` is, and whether its value is in a form that only keeps it. Good until the segment changes.
+    #[inline]
+    pub fn find_slot(&self, tag: u8, key: &[u8]) -> Option<(Slot, bool)> {
+        let slot = self.page.find(tag, |entry| record::has_key(entry, key))?;
+        Some((slot, self.record_in(slot).is_cold()))
+    }
+
+    /// The record that [`find_slot`](Self::find_slot) has found, to be changed in place.
+    #[inline]
+    pub fn found(&mut self, slot: Slot) -> RecordMut<'_, V> {
+        debug_assert_eq!(self.page.slot(slot.index()), Some(slot));
+        RecordMut { page: &mut self.page, slot, values: PhantomData }
+    }
+
     /// The record of the key that is the one sought, to be changed in place.
     pub fn find_mut_by(&mut self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<RecordMut<'_, V>> {
         // SAFETY: R1.

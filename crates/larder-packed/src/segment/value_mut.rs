@@ -8,7 +8,8 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-/// A value of a record, to be changed: dereferences to `V`.
+/// A value of a record, to be changed: dereferences to `V`. A [cold](IntoRaw::is_cold) one is put into the form in which it is
+/// used before.
 ///
 /// One that was outside goes back into the record when this is dropped. One that was embedded is in the record only while it
 /// [is in place](IntoRaw::is_in_place): [`finish`](Self::finish) says where it is, and a drop forgets what is elsewhere.
@@ -56,7 +57,7 @@ impl<'a, V: IntoRaw> ValueMut<'a, V> {
         let (kind, bytes) = record::embedded_mut(entry)?;
         // SAFETY: the caller, and the bytes are borrowed exclusively until the value is dropped or made its own. What it
         // counts is the record's, which stays as it is meanwhile.
-        let value = as_used(unsafe { V::in_record(kind, InRecord::Edit(bytes)) });
+        let value = unsafe { V::in_record(kind, InRecord::Edit(bytes)) };
         Some(ValueMut {
             value: ManuallyDrop::new(value),
             origin: Origin::Embedded { kind },
@@ -73,7 +74,7 @@ impl<'a, V: IntoRaw> ValueMut<'a, V> {
         let (kind, ptr, at) = record::out_parts(entry)?;
         record::set_inline(entry);
         // SAFETY: the record owned the value, and has just become a string: this is the only copy.
-        let value = ManuallyDrop::new(as_used(unsafe { V::from_raw(kind, ptr) }));
+        let value = ManuallyDrop::new(unsafe { V::from_raw(kind, ptr) });
         Some(ValueMut { value, origin: Origin::Outside { entry, at }, values: PhantomData })
     }
 
@@ -92,12 +93,6 @@ impl<'a, V: IntoRaw> ValueMut<'a, V> {
             Origin::Embedded { .. } => Whereabouts::Apart(value.into_own()),
         }
     }
-}
-
-/// The value as it is used.
-#[inline(always)]
-fn as_used<V: IntoRaw>(value: V) -> V {
-    value.thawed().unwrap_or(value)
 }
 
 #[inline(always)]

@@ -6,8 +6,7 @@ use crate::block::Element;
 impl StreamNode {
     /// Deletes an entry; true if it was there. `base` is the id of the node.
     pub fn delete(&mut self, base: StreamId, id: StreamId) -> bool {
-        let found = self.entries(base).take_while(|entry| entry.id <= id).find(|entry| entry.id == id);
-        let Some(at) = found.map(|entry| entry.at) else { return false };
+        let Some(at) = self.entry(base, id).map(|entry| entry.at) else { return false };
         self.mark(&[at]);
         true
     }

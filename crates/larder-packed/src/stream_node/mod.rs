@@ -38,7 +38,7 @@ mod read;
 mod tests;
 
 pub use id::StreamId;
-pub use read::{Back, Entries, Entry};
+pub use read::{Back, Cursor, Entries, Entry};
 
 use crate::block::Element;
 use crate::bytes::SharedBytes;
@@ -93,8 +93,18 @@ impl StreamNode {
         node
     }
 
+    /// Returns the node of these bytes, which come from [`StreamNode::as_bytes`] and are not checked.
+    pub fn of_bytes(bytes: SharedBytes) -> StreamNode {
+        StreamNode { bytes }
+    }
+
     /// The bytes, as dumps carry them.
     pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes, shared with the node.
+    pub fn shared_bytes(&self) -> &SharedBytes {
         &self.bytes
     }
 

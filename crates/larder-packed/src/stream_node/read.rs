@@ -59,6 +59,19 @@ impl StreamNode {
         Entries { bytes: &self.bytes, base, at: master.entries_at, master }
     }
 
+    /// The entry of an id, unless it is deleted; `base` is the id of the node.
+    #[inline]
+    pub fn entry(&self, base: StreamId, id: StreamId) -> Option<Entry<'_>> {
+        self.entries(base).take_while(|entry| entry.id <= id).find(|entry| entry.id == id)
+    }
+
+    /// The entries from a place on that [`Entries::cursor`] returned for this node, or for one with
+    /// the same bytes.
+    #[inline]
+    pub fn entries_from(&self, cursor: Cursor) -> Entries<'_> {
+        Entries { bytes: &self.bytes, base: cursor.base, at: cursor.at, master: cursor.master }
+    }
+
     /// The entries from the last one on; `base` is the id of the node.
     pub fn entries_back(&self, base: StreamId) -> Back<'_> {
         Back {
@@ -104,7 +117,21 @@ pub struct Entries<'a> {
     master: Master,
 }
 
+/// A place between the entries of a node, to continue from.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor {
+    base: StreamId,
+    at: usize,
+    master: Master,
+}
+
 impl<'a> Entries<'a> {
+    /// The place before the next entry.
+    #[inline]
+    pub fn cursor(&self) -> Cursor {
+        Cursor { base: self.base, at: self.at, master: self.master }
+    }
+
     /// The next one, be it deleted or not.
     #[inline]
     pub(super) fn next_slot(&mut self) -> Option<Entry<'a>> {

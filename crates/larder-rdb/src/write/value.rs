@@ -15,6 +15,7 @@ pub fn type_of(value: &Value, version: Version) -> u8 {
         Value::Set(set) => set::type_of(set, version),
         Value::SortedSet(set) => sorted_set::type_of(set),
         Value::Stream(_) => stream::type_of(version),
+        Value::Cold(cold) => type_of(&cold.thaw(), version),
     }
 }
 
@@ -39,5 +40,6 @@ pub fn write_value(output: &mut Output<impl Write>, value: &Value, kind: u8) -> 
         Value::SortedSet(set) if kind == kind::ZSET_BLOCKS => blocks::sorted_set(output, set),
         Value::SortedSet(set) => sorted_set::write(output, set, kind),
         Value::Stream(stream) => stream::write(output, stream, kind),
+        Value::Cold(cold) => write_value(output, &cold.thaw(), kind),
     }
 }

@@ -96,6 +96,7 @@ fn check(value: &Value) {
         Value::SortedSet(set) => set.check_invariants(),
         Value::Set(set) => set.check_invariants(),
         Value::Stream(stream) => stream.check_invariants(),
+        Value::Cold(_) => unreachable!("what is loaded is not compressed"),
     }
 }
 
@@ -103,7 +104,7 @@ fn check(value: &Value) {
 fn change(value: &mut Value, options: &Options, rng: &mut Rng) {
     let text = vec![b'n'; rng.usize(..100)];
     match value {
-        Value::String(_) => {}
+        Value::String(_) | Value::Cold(_) => {}
         Value::Hash(hash) => {
             hash.set(&text, b"value", FieldExpiry::Clear, options.hash, 0);
             let first = hash.iter(0).next().map(|field| field.name.to_vec());

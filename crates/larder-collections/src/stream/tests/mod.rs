@@ -1,3 +1,4 @@
+mod cold;
 mod entries;
 mod groups;
 mod pending;

@@ -212,7 +212,7 @@ fn step(
         let left = wanted.scan.count.saturating_sub(*seen);
         table.scan_prefix(prefix_of_slot(slot), position, left, |entry| {
             *seen += 1;
-            let is_wanted = |kind: &[u8]| is_word(kind, Kind::of(&entry.value()).name());
+            let is_wanted = |kind: &[u8]| is_word(kind, Kind::of(&entry.kept()).name());
             if !wanted.scan.takes(entry.key()) || !wanted.kind.is_none_or(is_wanted) {
                 return;
             }

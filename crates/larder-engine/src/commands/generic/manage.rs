@@ -7,7 +7,7 @@ use crate::keyspace::key::Key;
 use crate::keyspace::kind::Kind;
 use crate::text::number;
 use crate::text::word::is_word;
-use larder_collections::key_table::{Captured, ExpireChange, NewValue, OwnedValue};
+use larder_collections::key_table::{Captured, ExpireChange, INLINE_MAX, NewValue, OwnedValue};
 use larder_collections::value::Value;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
@@ -54,7 +54,7 @@ fn count_found(
 
 pub(super) fn type_of(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let kind = context.read_unmarked(&key, |entry, _| entry.map(|entry| Kind::of(&entry.value())));
+    let kind = context.read_unmarked(&key, |entry, _| entry.map(|entry| Kind::of(&entry.kept())));
     context.reply.simple(kind.map_or("none", Kind::name));
     Ok(())
 }
@@ -84,7 +84,11 @@ fn clone(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
 fn place(context: &mut Context<'_>, key: &Key<'_>, parcel: Parcel) {
     let expire = parcel.expire_at_ms.map_or(ExpireChange::Clear, ExpireChange::At);
     match parcel.value {
-        OwnedValue::Out(value) => context.put(key, NewValue::Out(value), expire),
+        // It may go to another database, which its dictionary is not for.
+        OwnedValue::Out(value) => match value.into_used() {
+            Value::String(bytes) if bytes.len() <= INLINE_MAX => context.put_string(key, &bytes, expire),
+            value => context.put(key, NewValue::Out(value), expire),
+        },
         OwnedValue::Inline { kind, bytes } => {
             context.put(key, NewValue::Inline { kind, bytes: &bytes }, expire);
         }

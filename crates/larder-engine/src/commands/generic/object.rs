@@ -3,8 +3,9 @@
 use crate::context::{Context, inline};
 use crate::error::{CommandError, CommandResult};
 use crate::text::number;
+use larder_collections::cold::{Cold, ColdEncoding, ColdType};
 use larder_collections::hash::HashEncoding;
-use larder_collections::key_table::{Entry, ValueRef};
+use larder_collections::key_table::{Entry, INLINE_MAX, ValueRef};
 use larder_collections::list::ListEncoding;
 use larder_collections::set::SetEncoding;
 use larder_collections::sorted_set::SortedSetEncoding;
@@ -29,39 +30,49 @@ const COUNTS_NO_USES: CommandError = CommandError::Fixed(
 
 /// The name of the encoding, as clients and test suites know it.
 pub(crate) fn encoding_name(key: &[u8], entry: &Entry<'_, Value>) -> &'static str {
-    match &entry.value() {
+    match &entry.kept() {
         ValueRef::Inline { kind: inline::RAW, .. } => "raw",
         ValueRef::Inline { kind: inline::STRING, bytes } if number::is_integer(bytes) => "int",
-        ValueRef::Inline { bytes, .. } if is_embedded(key, bytes, entry) => "embstr",
+        ValueRef::Inline { bytes, .. } if is_embedded(key, bytes.len(), entry) => "embstr",
         ValueRef::Inline { .. } => "raw",
         ValueRef::Out(value) => match &**value {
-            Value::String(_) => "raw",
-            Value::Hash(hash) => match hash.encoding() {
-                HashEncoding::Listpack => "listpack",
-                HashEncoding::Hashtable => "hashtable",
-            },
-            Value::List(list) => match list.encoding() {
-                ListEncoding::Listpack => "listpack",
-                ListEncoding::Quicklist => "quicklist",
-            },
-            Value::Set(set) => match set.encoding() {
-                SetEncoding::Hashtable => "hashtable",
-                SetEncoding::Intset => "intset",
-                SetEncoding::Listpack => "listpack",
-            },
-            Value::SortedSet(set) => match set.encoding() {
-                SortedSetEncoding::Listpack => "listpack",
-                SortedSetEncoding::Skiplist => "skiplist",
-            },
             Value::Stream(_) => "stream",
+            Value::String(_) => name_of(ColdEncoding::String),
+            Value::Hash(hash) => name_of(ColdEncoding::Hash(hash.encoding())),
+            Value::List(list) => name_of(ColdEncoding::List(list.encoding())),
+            Value::Set(set) => name_of(ColdEncoding::Set(set.encoding())),
+            Value::SortedSet(set) => name_of(ColdEncoding::SortedSet(set.encoding())),
+            // It was kept in its record before.
+            Value::Cold(cold) if is_short(cold) && is_embedded(key, cold.raw_bytes(), entry) => "embstr",
+            Value::Cold(cold) => name_of(cold.encoding()),
         },
     }
 }
 
-fn is_embedded(key: &[u8], bytes: &[u8], entry: &Entry<'_, Value>) -> bool {
+fn name_of(encoding: ColdEncoding) -> &'static str {
+    match encoding {
+        ColdEncoding::String => "raw",
+        ColdEncoding::Hash(HashEncoding::Listpack)
+        | ColdEncoding::List(ListEncoding::Listpack)
+        | ColdEncoding::Set(SetEncoding::Listpack)
+        | ColdEncoding::SortedSet(SortedSetEncoding::Listpack) => "listpack",
+        ColdEncoding::Hash(HashEncoding::Hashtable) | ColdEncoding::Set(SetEncoding::Hashtable) => {
+            "hashtable"
+        }
+        ColdEncoding::List(ListEncoding::Quicklist) => "quicklist",
+        ColdEncoding::Set(SetEncoding::Intset) => "intset",
+        ColdEncoding::SortedSet(SortedSetEncoding::Skiplist) => "skiplist",
+    }
+}
+
+fn is_short(cold: &Cold) -> bool {
+    cold.of_type() == ColdType::String && cold.raw_bytes() <= INLINE_MAX
+}
+
+fn is_embedded(key: &[u8], len: usize, entry: &Entry<'_, Value>) -> bool {
     let header = if key.len() >= LONG_KEY.0 { LONG_KEY.1 } else { 0 };
     let deadline = if entry.expire_at_ms().is_some() { DEADLINE_BYTES } else { 0 };
-    key.len() + bytes.len() + header + deadline <= EMBEDDED_MAX
+    key.len() + len + header + deadline <= EMBEDDED_MAX
 }
 
 /// Looks a key up without marking it as used, and without an event when there is none; then replies null.

@@ -112,7 +112,7 @@ fn step(
             let left = wanted_count - seen;
             let next = table.scan(cursor.position, left, |entry| {
                 seen += 1;
-                let kind = || Kind::of(&entry.value()).name();
+                let kind = || Kind::of(&entry.kept()).name();
                 if hidden.hides(entry.key())
                     || !scan.takes(entry.key())
                     || wanted.is_some_and(|wanted| !is_word(wanted, kind()))

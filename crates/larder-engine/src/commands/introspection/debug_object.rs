@@ -25,7 +25,7 @@ pub(super) fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
             entry.access(),
             if rules.counts { 0 } else { rules.idle_s(entry.access(), now_s) },
         );
-        if let ValueRef::Out(value) = entry.value()
+        if let ValueRef::Out(value) = entry.kept()
             && let Value::List(list) = &*value
             && list.encoding() == ListEncoding::Quicklist
         {

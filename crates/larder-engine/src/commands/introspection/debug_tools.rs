@@ -43,6 +43,15 @@ pub(super) fn dict_resizing(context: &mut Context<'_>, _args: Args<'_>) -> Comma
     Ok(())
 }
 
+/// `COMPRESS-ALWAYS 0|1`: whether values of any size are compressed at any time.
+pub(super) fn compress_always(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let on = crate::text::number::parse_i64(args.at(2)).is_some_and(|n| n != 0);
+    larder_collections::cold::force(on);
+    context.engine.debug.compresses_always.store(on, std::sync::atomic::Ordering::Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
 /// `EMBEDDED-MAX bytes`: how large a collection may be that lives in the record of its key.
 pub(super) fn embedded_max(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     set_count(context, args, larder_collections::key_table::limit_embedded)
@@ -91,7 +100,7 @@ pub(super) fn hash_table_of_key(context: &mut Context<'_>, args: Args<'_>) -> Co
             Value::Hash(hash) => hash.encoding() == HashEncoding::Hashtable,
             Value::Set(set) => set.encoding() == SetEncoding::Hashtable,
             Value::SortedSet(set) => set.encoding() == SortedSetEncoding::Skiplist,
-            Value::List(_) | Value::Stream(_) | Value::String(_) => false,
+            Value::List(_) | Value::Stream(_) | Value::String(_) | Value::Cold(_) => false,
         };
         if !is_table {
             return Err(OTHER);

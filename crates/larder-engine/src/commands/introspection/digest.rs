@@ -11,7 +11,7 @@ use larder_collections::hash::Hash;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::Element;
 use larder_collections::sorted_set::SortedSet;
-use larder_collections::stream::{Order, Stream, StreamId};
+use larder_collections::stream::Stream;
 use larder_collections::value::Value;
 use sha1::{Digest as _, Sha1};
 use std::ops::ControlFlow;
@@ -41,6 +41,7 @@ impl Digest {
             ValueRef::Inline { bytes, .. } => self.mix(bytes),
             ValueRef::Out(value) => match &**value {
                 Value::String(bytes) => self.mix(bytes),
+                Value::Cold(_) => unreachable!("the value is as it is used"),
                 Value::Hash(hash) => self.mix_hash(hash),
                 Value::List(list) => self.mix_list(list),
                 Value::SortedSet(set) => self.mix_sorted_set(set),
@@ -81,13 +82,14 @@ impl Digest {
     }
 
     fn mix_stream(&mut self, stream: &Stream) {
-        stream.range::<()>(StreamId::ZERO, StreamId::MAX, Order::Ascending, |entry| {
-            self.mix(format!("{}.{}", entry.id.ms, entry.id.seq).as_bytes());
-            entry.for_each(|field, value| {
-                field.with_bytes(|bytes| self.mix(bytes));
-                value.with_bytes(|bytes| self.mix(bytes));
-            });
-            ControlFlow::Continue(())
+        stream.for_each_node(|base, node| {
+            for entry in node.entries(base) {
+                self.mix(format!("{}.{}", entry.id.ms, entry.id.seq).as_bytes());
+                entry.for_each(|field, value| {
+                    field.with_bytes(|bytes| self.mix(bytes));
+                    value.with_bytes(|bytes| self.mix(bytes));
+                });
+            }
         });
     }
 

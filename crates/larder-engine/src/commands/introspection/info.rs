@@ -110,6 +110,7 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let maxmemory = engine.config.hot.maxmemory.load(Relaxed);
     let (pending, freed) = engine.background.freed();
     let shapes = larder_collections::shapes::stats();
+    let (cold, dictionaries) = (engine.cold.figures(), larder_collections::cold::stats());
     let (scripts, libraries) = (engine.scripts.usage(), engine.scripts.libraries());
     // Scripts and functions share the interpreters.
     let vm = engine.scripts.vm_bytes.load(Relaxed);
@@ -175,6 +176,11 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "lazyfree_pending_objects": pending,
         "lazyfreed_objects": freed,
         "lists_waiting_for_compression": engine.background.compressing(),
+        "cold_values": cold.values,
+        "cold_values_raw_bytes": cold.raw_bytes,
+        "cold_values_packed_bytes": cold.packed_bytes,
+        "cold_dictionaries": dictionaries.count,
+        "cold_dictionaries_bytes": dictionaries.bytes,
         "hash_shapes": shapes.shapes,
         "hash_shapes_users": shapes.users,
         "hash_shapes_bytes": shapes.bytes,

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::CommandResult;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::shard::Table;
+use larder_collections::cold::ColdType;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use std::fmt::Write;
@@ -50,7 +51,7 @@ impl Sizes {
     }
 
     fn count(&mut self, entry: &Entry<'_, Value>) {
-        let (kind, len) = match entry.value() {
+        let (kind, len) = match entry.kept() {
             ValueRef::Inline { bytes, .. } => (0, bytes.len() as u64),
             ValueRef::Out(value) => match &*value {
                 Value::String(bytes) => (0, bytes.len() as u64),
@@ -58,6 +59,13 @@ impl Sizes {
                 Value::Set(set) => (2, set.len()),
                 Value::SortedSet(set) => (3, set.len()),
                 Value::Hash(hash) => (4, hash.len() as u64),
+                Value::Cold(cold) => match cold.of_type() {
+                    ColdType::String => (0, cold.raw_bytes() as u64),
+                    ColdType::List => (1, cold.elements()),
+                    ColdType::Set => (2, cold.elements()),
+                    ColdType::SortedSet => (3, cold.elements()),
+                    ColdType::Hash => (4, cold.elements()),
+                },
                 Value::Stream(_) => return,
             },
         };

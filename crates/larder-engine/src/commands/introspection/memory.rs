@@ -1,13 +1,16 @@
 //! MEMORY.
 
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::host::HostMemory;
+use crate::keyspace::cold_state::ColdFigures;
 use crate::keyspace::kind::value_bytes;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::shapes::SHAPES_MAX;
 use larder_resp::{Args, Reply};
+use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Blocks of a collection looked at when the caller does not say how many.
@@ -53,6 +56,8 @@ pub(super) struct Overview {
     pub functions: u64,
     /// Of the databases that have keys: number, keys, keys that expire.
     pub databases: Vec<(usize, u64, u64)>,
+    /// Values that are kept compressed.
+    pub cold: ColdFigures,
 }
 
 impl Overview {
@@ -78,6 +83,7 @@ impl Overview {
             scripts: engine.scripts.usage().bytes as u64,
             functions: engine.scripts.libraries().memory_bytes() as u64,
             databases,
+            cold: engine.cold.figures(),
         })
     }
 
@@ -158,7 +164,7 @@ fn front_figures(overview: &Overview) -> [(&'static str, Figure); 13] {
     ]
 }
 
-fn back_figures(overview: &Overview) -> [(&'static str, Figure); 21] {
+fn back_figures(overview: &Overview) -> [(&'static str, Figure); 25] {
     let memory = &overview.memory;
     let keys = overview.keys();
     let own = memory.used.saturating_sub(overview.startup);
@@ -187,6 +193,10 @@ fn back_figures(overview: &Overview) -> [(&'static str, Figure); 21] {
         ("rss-overhead.bytes", beyond(memory.rss, memory.resident)),
         ("fragmentation", Figure::Ratio(ratio(memory.rss, memory.used))),
         ("fragmentation.bytes", beyond(memory.rss, memory.used)),
+        ("cold.values", Figure::Count(overview.cold.values)),
+        ("cold.values.raw-bytes", Figure::Count(overview.cold.raw_bytes)),
+        ("cold.values.packed-bytes", Figure::Count(overview.cold.packed_bytes)),
+        ("cold.dictionaries.bytes", Figure::Count(larder_collections::cold::stats().bytes as u64)),
     ]
 }
 
@@ -240,12 +250,27 @@ pub(super) fn doctor(context: &mut Context<'_>, _args: Args<'_>) -> CommandResul
             text += "* The registry of shared field names is full: hashes with other lists of names store their names \
                      themselves. Lists that no hash uses are dropped after 30 seconds.\n";
         }
+        tell_left_alone(context.engine, &mut text);
         if text.is_empty() {
             text += "No problem was found.\n";
         }
     }
     context.reply.verbatim("txt", text.as_bytes());
     Ok(())
+}
+
+/// Says of which keys the values do not become smaller.
+fn tell_left_alone(engine: &Engine, text: &mut String) {
+    for db in 0..engine.database_count() {
+        for prefix in engine.cold.dictionaries(db).left_alone() {
+            let _ = writeln!(
+                text,
+                "* Values of keys that begin with \"{}\" in database {db} stay uncompressed: most did not become smaller by an \
+                 eighth.",
+                prefix.escape_ascii()
+            );
+        }
+    }
 }
 
 pub(super) fn malloc_stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

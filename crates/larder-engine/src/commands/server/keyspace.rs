@@ -71,6 +71,7 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) -> Co
             context.ready.extend(data.waiting.keys_of(db).into_iter().map(|name| (db, name)));
         }
     }
+    engine.cold.forget_dictionaries();
     crate::execution::tracking::forget_all(context);
     context.worker.stats.dirty.add(removed);
     if background {
@@ -114,6 +115,7 @@ fn swap(context: &mut Context<'_>, first: usize, second: usize) {
         let ready: Vec<_> = waiting(first).chain(waiting(second)).collect();
         context.ready.extend(ready);
     }
+    context.engine.cold.forget_dictionaries();
     // Changes are told by name, whatever the database: all names may mean something else now.
     crate::execution::tracking::forget_all(context);
     context.worker.stats.dirty.add(1);

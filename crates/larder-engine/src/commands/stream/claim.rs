@@ -2,7 +2,7 @@
 
 use super::{
     changed_quietly, count_lookup, no_group, with_looked_up, with_scratch, write_counted, write_entry,
-    write_id, write_one,
+    write_id,
 };
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
@@ -10,7 +10,7 @@ use crate::context::stream_reads::consumer_of;
 use crate::error::{CommandError, CommandResult};
 use crate::text::word::is_word;
 use crate::text::{number, stream_id};
-use larder_collections::stream::{ConsumerId, Pending, Stream, StreamId};
+use larder_collections::stream::{ConsumerId, Pending, Reader, Stream, StreamId};
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
 
@@ -142,6 +142,7 @@ struct Claim<'s> {
     options: Options,
     effects: Effects,
     changes: u64,
+    reader: Reader,
 }
 
 impl<'s> Claim<'s> {
@@ -164,7 +165,8 @@ impl<'s> Claim<'s> {
         if moved {
             effects.progress(of);
         }
-        Claim { stream, group, consumer, options, effects, changes: u64::from(moved) + u64::from(is_new) }
+        let (changes, reader) = (u64::from(moved) + u64::from(is_new), Reader::default());
+        Claim { stream, group, consumer, options, effects, changes, reader }
     }
 
     /// The number of changes, and what they were.
@@ -175,7 +177,7 @@ impl<'s> Claim<'s> {
     /// Claims an entry and writes it; false if that is not to be.
     fn claim(&mut self, id: StreamId, reply: &mut Reply<'_>) -> bool {
         let pending = self.stream.group(self.group).and_then(|group| group.pending(id));
-        if !self.stream.contains(id) {
+        if self.reader.with_entry(self.stream, id, |_| ()).is_none() {
             self.forget(id);
             return false;
         }
@@ -188,7 +190,7 @@ impl<'s> Claim<'s> {
         if self.options.just_id {
             write_id(reply, id);
         } else {
-            write_one(reply, self.stream, id);
+            self.reader.with_entry(self.stream, id, |entry| write_entry(reply, &entry));
         }
         true
     }
@@ -267,7 +269,7 @@ fn claim_idle(mut claim: Claim<'_>, start: StreamId, count: u64, reply: &mut Rep
             return ControlFlow::Break(());
         }
         attempts -= 1;
-        if lookup(pending.id).is_none() {
+        if !lookup.contains(pending.id) {
             gone.push(pending.id);
         } else if claim.options.is_idle(&pending) {
             idle.push((pending.id, pending.count));
@@ -277,7 +279,6 @@ fn claim_idle(mut claim: Claim<'_>, start: StreamId, count: u64, reply: &mut Rep
         left -= 1;
         ControlFlow::Continue(())
     });
-    drop(lookup);
     idle.iter().for_each(|&(id, count)| claim.take(id, count));
     gone.iter().for_each(|&id| claim.forget(id));
     reply.array(3);
@@ -288,10 +289,10 @@ fn claim_idle(mut claim: Claim<'_>, start: StreamId, count: u64, reply: &mut Rep
         if claim.options.just_id {
             write_id(reply, id);
         } else {
-            write_entry(reply, &lookup(id).expect("it was there just now"));
+            let written = lookup.with_entry(id, |entry| write_entry(reply, &entry));
+            written.expect("it was there just now");
         }
     }
-    drop(lookup);
     reply.array(gone.len());
     gone.iter().for_each(|&id| write_id(reply, id));
     claim.finish()

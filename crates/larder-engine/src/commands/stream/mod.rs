@@ -10,9 +10,7 @@ mod range;
 mod read;
 
 use crate::context::stream_reads::{changed_quietly, no_group};
-use crate::context::stream_replies::{
-    with_scratch, write_counted, write_entry, write_id, write_one, write_range,
-};
+use crate::context::stream_replies::{with_scratch, write_counted, write_entry, write_id, write_range};
 use crate::text::word::error_with;
 pub(crate) use handlers::HANDLERS;
 

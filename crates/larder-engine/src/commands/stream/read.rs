@@ -348,18 +348,14 @@ fn history_of(
     reply.array(pending.len());
     let mut lookup = stream.lookup();
     pending.retain(|pending| {
-        let found = lookup(pending.id);
-        match &found {
-            Some(entry) => write_entry(reply, entry),
-            None => {
-                reply.array(2);
-                write_id(reply, pending.id);
-                reply.null_array();
-            }
+        let is_there = lookup.with_entry(pending.id, |entry| write_entry(reply, &entry)).is_some();
+        if !is_there {
+            reply.array(2);
+            write_id(reply, pending.id);
+            reply.null_array();
         }
-        found.is_some()
+        is_there
     });
-    drop(lookup);
     let group = stream.group_mut(&read.group).expect("the group was found just now");
     effects.consumer(group, &read.consumer);
     for entry in pending {

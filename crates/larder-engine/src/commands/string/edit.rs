@@ -4,7 +4,7 @@ use crate::context::{Context, inline};
 use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
-use crate::keyspace::kind::{Kind, string_bytes};
+use crate::keyspace::kind::{self, Kind, string_bytes};
 use crate::text::number;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX};
 use larder_collections::value::Value;
@@ -65,7 +65,7 @@ pub(super) fn setrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
 
 /// Length of the string of a key; an error for another type.
 fn string_len(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult<Option<usize>> {
-    context.look_up_first(key, |entry| entry.map(|e| string_bytes(&e.value()).map(<[u8]>::len)).transpose())
+    context.look_up_first(key, |entry| entry.map(|entry| kind::string_len(&entry)).transpose())
 }
 
 /// The sum, if a string may be that long.

@@ -3,7 +3,7 @@
 use super::options::{Allowed, Expiry, Options, expire_at};
 use crate::context::Context;
 use crate::error::CommandResult;
-use crate::keyspace::kind::string_bytes;
+use crate::keyspace::kind::{string_bytes, string_len};
 use crate::text::number;
 use larder_resp::Args;
 
@@ -58,7 +58,7 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 pub(super) fn strlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     context.read(&key, |entry, reply| {
-        let len = entry.map_or(Ok(0), |entry| string_bytes(&entry.value()).map(<[u8]>::len))?;
+        let len = entry.map_or(Ok(0), |entry| string_len(&entry))?;
         reply.count(len);
         Ok(())
     })

@@ -34,6 +34,15 @@ pub(super) static OPTIONS: &[Opt] = &[
         "Stores field names once for all small hashes that have the same names in the same order. Not in Valkey.",
         "options/data.rs",
     ),
+    yes_no("compress-on-load", "no").hot_bool(|h| &h.compress_on_load).does(
+        "Compresses values that are loaded from a file or received in a full synchronization before they are stored; without \
+         effect if `compress-idle-time` is 0. Not in Valkey.",
+        "cold.rs",
+    ),
+    int("compress-idle-time", 0, INT_MAX, "0").hot_int(|h| &h.compress_idle_time_s).does(
+        "Seconds without a read or a write after which a value is compressed in memory; 0 disables it. Not in Valkey.",
+        "options/data.rs",
+    ),
     int("set-max-intset-entries", 0, LONG_MAX, "512").hot_int(|h| &h.set_max_intset_entries).does(
         "Maximum number of members of a set of integers for which `OBJECT ENCODING` reports `intset`.",
         "common/samples.rs",

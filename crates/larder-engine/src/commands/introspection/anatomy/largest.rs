@@ -45,15 +45,7 @@ mod tests {
     fn the_largest_keys_are_remembered_in_order() {
         let mut largest = Largest::default();
         for n in (0..100).map(|n| n * 37 % 100) {
-            let seen = Seen {
-                encoding: ("string", "raw"),
-                elements: 0,
-                bytes: n,
-                ttl_s: None,
-                idle_s: None,
-                plain_bytes: 0,
-                shared_names: None,
-            };
+            let seen = Seen { encoding: ("string", "raw"), bytes: n, ..Seen::default() };
             largest.offer(format!("key{n}").as_bytes(), &seen);
             largest.offer(&[b'x'; NAME_BYTES_MAX + 1], &Seen { bytes: 1000, ..seen });
         }

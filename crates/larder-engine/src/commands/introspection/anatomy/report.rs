@@ -1,7 +1,7 @@
 //! The reply: what was found, as a map.
 
 use super::largest::Largest;
-use super::tally::{Spread, Tally};
+use super::tally::{ColdValues, Spread, Tally};
 use super::tree::{Group, Tree};
 use larder_resp::Reply;
 
@@ -18,8 +18,8 @@ pub(super) struct Report {
     keys: u64,
     /// Keys that were looked at: numbers are scaled by the quotient of both.
     looked: u64,
-    /// The largest first.
-    groups: Vec<Group>,
+    /// The largest first, and what compressing their values would save.
+    groups: Vec<(Group, Option<u64>)>,
     largest: Largest,
 }
 
@@ -27,7 +27,11 @@ impl Report {
     pub(super) fn new(db: usize, keys: u64, looked: u64, found: Found) -> Report {
         let mut groups = found.tree.into_groups();
         groups.sort_unstable_by(|a, b| (b.tally.bytes, &a.pattern).cmp(&(a.tally.bytes, &b.pattern)));
-        Report { db, keys, looked, groups, largest: found.largest }
+        let groups = groups.into_iter().map(|group| {
+            let would_save = group.tally.cold.would_save();
+            (group, would_save)
+        });
+        Report { db, keys, looked, groups: groups.collect(), largest: found.largest }
     }
 
     /// A count of what was looked at, for all.
@@ -37,7 +41,7 @@ impl Report {
     }
 
     pub(super) fn write(&self, reply: &mut Reply<'_>) {
-        let sum = |pick: fn(&Tally) -> u64| self.groups.iter().map(|group| pick(&group.tally)).sum();
+        let sum = |pick: fn(&Tally) -> u64| self.groups.iter().map(|(group, _)| pick(&group.tally)).sum();
         let head = [
             ("database", self.db as i64),
             ("keys", self.keys.min(i64::MAX as u64) as i64),
@@ -66,8 +70,12 @@ impl Report {
         }
     }
 
-    fn write_group(&self, Group { pattern, tally }: &Group, reply: &mut Reply<'_>) {
-        reply.map(12);
+    fn write_group(
+        &self,
+        (Group { pattern, tally }, would_save): &(Group, Option<u64>),
+        reply: &mut Reply<'_>,
+    ) {
+        reply.map(13);
         reply.bulk(b"pattern");
         reply.bulk(pattern);
         for (name, count) in [("keys", tally.keys), ("elements", tally.elements), ("bytes", tally.bytes)] {
@@ -83,6 +91,24 @@ impl Report {
         write_quartiles("idle-seconds", tally.idle_s.as_deref(), reply);
         self.write_blocks(tally, reply);
         self.write_shared(tally, reply);
+        self.write_cold(&tally.cold, *would_save, reply);
+    }
+
+    fn write_cold(&self, cold: &ColdValues, would_save: Option<u64>, reply: &mut Reply<'_>) {
+        reply.bulk(b"cold");
+        if cold.values == 0 && cold.plain_bytes == 0 {
+            return reply.null();
+        }
+        reply.map(3);
+        for (name, count) in [("values", cold.values), ("saves", cold.saves)] {
+            reply.bulk(name.as_bytes());
+            reply.int(self.scaled(count));
+        }
+        reply.bulk(b"would-save");
+        match would_save {
+            Some(bytes) => reply.int(self.scaled(bytes)),
+            None => reply.null(),
+        }
     }
 
     fn write_shared(&self, tally: &Tally, reply: &mut Reply<'_>) {

@@ -1,13 +1,16 @@
 //! What is counted of a group of keys.
 
+use crate::keyspace::cold_samples::{SAMPLES_MIN, Samples};
 use larder_packed::block::Block;
 use larder_packed::codec::Codec;
 
 /// Blocks of a group that are compressed to see what it would save.
 const BLOCKS_MAX: u32 = 16;
+/// Bytes of a group's values that are compressed for the same reason.
+const COLD_SAMPLE_BYTES: usize = 64 << 10;
 
 /// What was seen of a key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     /// Type and encoding.
     pub encoding: (&'static str, &'static str),
@@ -23,6 +26,10 @@ pub(super) struct Seen {
     pub plain_bytes: u64,
     /// For a hash that shares its field names, the bytes of them.
     pub shared_names: Option<u64>,
+    /// For a value that is kept compressed, the bytes that this saves.
+    pub cold_saves: Option<u64>,
+    /// For one that could be, the bytes that it has.
+    pub cold_plain_bytes: u64,
 }
 
 /// What is counted.
@@ -39,6 +46,48 @@ pub(super) struct Tally {
     pub idle_s: Option<Box<Spread>>,
     pub blocks: Blocks,
     pub shared: Shared,
+    pub cold: ColdValues,
+}
+
+/// Values that are compressed while nobody uses them, and those that could be.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ColdValues {
+    /// Values that are compressed.
+    pub values: u64,
+    /// Bytes that this saves.
+    pub saves: u64,
+    /// Bytes of those that are not compressed, and could be.
+    pub plain_bytes: u64,
+    /// Samples of these.
+    pub samples: Samples,
+}
+
+impl ColdValues {
+    /// Bytes that compressing the other values would save, if they are like the samples; `None` if those are too few.
+    pub(super) fn would_save(&self) -> Option<u64> {
+        if self.samples.len() < SAMPLES_MIN {
+            return None;
+        }
+        let Some(dictionary) = self.samples.train_if_useful(self.samples.bytes() / 8) else { return Some(0) };
+        let (plain, packed) = self.samples.sizes_with(&dictionary);
+        let saved =
+            u128::from(self.plain_bytes) * plain.saturating_sub(packed) as u128 / plain.max(1) as u128;
+        Some(saved as u64)
+    }
+
+    /// Takes a sample, unless enough is known.
+    pub(super) fn take_sample(&mut self, sample: Box<[u8]>) {
+        if self.samples.bytes() < COLD_SAMPLE_BYTES {
+            self.samples.push(sample);
+        }
+    }
+
+    fn merge(&mut self, other: &ColdValues) {
+        self.values += other.values;
+        self.saves += other.saves;
+        self.plain_bytes += other.plain_bytes;
+        self.samples.merge(&other.samples, COLD_SAMPLE_BYTES);
+    }
 }
 
 /// Hashes that share their field names.
@@ -60,6 +109,11 @@ impl Tally {
             self.shared.hashes += 1;
             self.shared.names_bytes += bytes;
         }
+        if let Some(bytes) = seen.cold_saves {
+            self.cold.values += 1;
+            self.cold.saves += bytes;
+        }
+        self.cold.plain_bytes += seen.cold_plain_bytes;
         self.count(seen.encoding, 1);
         if let Some(ttl_s) = seen.ttl_s {
             self.ttl_s.get_or_insert_default().add(ttl_s);
@@ -90,6 +144,7 @@ impl Tally {
         self.blocks.merge(&other.blocks);
         self.shared.hashes += other.shared.hashes;
         self.shared.names_bytes += other.shared.names_bytes;
+        self.cold.merge(&other.cold);
     }
 }
 

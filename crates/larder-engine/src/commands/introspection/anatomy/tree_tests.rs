@@ -6,15 +6,7 @@ use larder_testkit::seeds;
 use std::collections::BTreeMap;
 
 fn seen(bytes: u64) -> Seen {
-    Seen {
-        encoding: ("string", "raw"),
-        elements: 0,
-        bytes,
-        ttl_s: None,
-        idle_s: None,
-        plain_bytes: 0,
-        shared_names: None,
-    }
+    Seen { encoding: ("string", "raw"), bytes, ..Seen::default() }
 }
 
 /// Groups names, a byte each, and checks what must hold for all. Keys by pattern.

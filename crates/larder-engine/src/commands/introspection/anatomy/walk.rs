@@ -14,15 +14,18 @@ use super::tree::Tree;
 use crate::commands::generic::encoding_name;
 use crate::engine::Engine;
 use crate::keyspace::access::AccessRules;
+use crate::keyspace::cold_samples::sample_of;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::kind::{Kind, value_bytes};
 use crate::keyspace::locks::MayWait;
 use crate::panic_on_demand::panic_if_armed;
 use crate::stats::walk_progress::Walking;
 use crate::text::glob;
-use larder_collections::key_table::{Entry, ValueRef};
+use larder_collections::cold;
+use larder_collections::key_table::{Entry, IntoRaw, ValueRef};
 use larder_collections::list::List;
 use larder_collections::value::Value;
+use std::borrow::Cow;
 use std::sync::Weak;
 use std::thread;
 use std::time::Duration;
@@ -38,6 +41,9 @@ const SAMPLES: u64 = 5;
 /// Lists of a batch that are taken out for samples of their blocks, and blocks of each that are looked at.
 const LISTS_PER_HOLD: usize = 8;
 const BLOCKS_PER_LIST: usize = 4;
+/// Values of a batch that are copied as samples of what compressing them whole would save, and the largest of them in bytes.
+const COLD_SAMPLES_PER_HOLD: usize = 8;
+const IMAGE_MAX: u64 = 16 << 10;
 
 /// What is to be looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +107,7 @@ struct Batch {
     keys: Vec<Taken>,
     looked: u64,
     lists: usize,
+    cold_samples: usize,
 }
 
 struct Taken {
@@ -109,6 +116,8 @@ struct Taken {
     seen: Seen,
     /// For samples of its blocks.
     list: Option<List>,
+    /// For samples of values that could be compressed.
+    sample: Option<Box<[u8]>>,
 }
 
 impl Batch {
@@ -121,7 +130,7 @@ impl Batch {
         count: usize,
         may_wait: &MayWait,
     ) -> Option<u64> {
-        (self.looked, self.lists) = (0, 0);
+        (self.looked, self.lists, self.cold_samples) = (0, 0, 0);
         let times = Times::now(engine);
         let data = engine.shards.lock_one(shard, may_wait);
         let next = data.table(request.db)?.scan_with_shares(cursor, count, |entry, share| {
@@ -134,17 +143,35 @@ impl Batch {
     }
 
     fn add(&mut self, entry: &Entry<'_, Value>, share: usize, times: &Times) {
-        let value = entry.value();
+        let value = entry.kept();
         let mut seen = Seen {
             encoding: (Kind::of(&value).name(), encoding_name(entry.key(), entry)),
-            elements: 0,
             bytes: share as u64 + value_bytes(entry, SAMPLES),
             ttl_s: entry.expire_at_ms().map(|at| at.saturating_sub(times.now_ms) / 1000),
             idle_s: times.idle_s(entry.access()),
-            plain_bytes: 0,
-            shared_names: None,
+            ..Seen::default()
         };
-        let mut list = None;
+        let (mut list, mut sample) = (None, None);
+        let plain = match &value {
+            ValueRef::Out(value) => match &**value {
+                Value::Cold(cold) => {
+                    seen.cold_saves = Some(cold.raw_bytes().saturating_sub(cold.packed_bytes()) as u64);
+                    None
+                }
+                Value::String(_) | Value::Hash(_) | Value::List(_) | Value::Set(_) | Value::SortedSet(_) => {
+                    Some(Cow::Borrowed(&**value))
+                }
+                Value::Stream(_) => None,
+            },
+            ValueRef::Inline { kind, bytes } => Value::of_inline(*kind, bytes).map(Cow::Owned),
+        };
+        if let Some(value) = plain.filter(|_| (cold::IMAGE_MIN as u64..=IMAGE_MAX).contains(&seen.bytes)) {
+            seen.cold_plain_bytes = seen.bytes;
+            if self.cold_samples < COLD_SAMPLES_PER_HOLD {
+                self.cold_samples += 1;
+                sample = sample_of(&value);
+            }
+        }
         if let ValueRef::Out(value) = value {
             seen.elements = value.elements();
             if let Value::Hash(hash) = &*value {
@@ -159,18 +186,21 @@ impl Batch {
             }
         }
         self.names.extend_from_slice(entry.key());
-        self.keys.push(Taken { end: self.names.len(), seen, list });
+        self.keys.push(Taken { end: self.names.len(), seen, list, sample });
     }
 
     /// Puts the keys into their groups. No shard is held.
     fn group(&mut self, found: &mut Found) {
         let mut start = 0;
-        for Taken { end, seen, list } in self.keys.drain(..) {
+        for Taken { end, seen, list, sample } in self.keys.drain(..) {
             let name = &self.names[start..end];
             found.largest.offer(name, &seen);
             let tally = found.tree.add(name, &seen);
             if let Some(list) = list {
                 look_at_blocks(&list, tally);
+            }
+            if let Some(sample) = sample {
+                tally.cold.take_sample(sample);
             }
             start = end;
         }

@@ -60,6 +60,7 @@ function groupsOf(result) {
     .map((reply) => {
       const map = mapOf(reply);
       const compression = map.get("compression");
+      const cold = map.get("cold");
       return {
         pattern: show(map.get("pattern")),
         raw: map.get("pattern"),
@@ -73,6 +74,7 @@ function groupsOf(result) {
         ttl: map.get("ttl-seconds"),
         idle: map.get("idle-seconds"),
         compression: compression ? mapOf(compression) : null,
+        cold: cold ? mapOf(cold) : null,
       };
     });
 }
@@ -89,6 +91,8 @@ const COLUMNS = [
   { text: "time to live", number: true, order: "ttl", of: (group) => group.ttl?.[1] ?? Infinity },
   { text: "idle", number: true, order: "idle", of: (group) => group.idle?.[1] ?? 0 },
   { text: "zstd saves", number: true, order: "saves", of: (group) => Number(group.compression?.get("zstd-saves") ?? 0) },
+  { text: "compressed saves", number: true, order: "cold-saves", of: (group) => Number(group.cold?.get("saves") ?? 0) },
+  { text: "would save", number: true, order: "would-save", of: (group) => Number(group.cold?.get("would-save") ?? 0) },
 ];
 
 /** A group as plain values, for files. */
@@ -106,6 +110,9 @@ function plain(group) {
     ttl_seconds_median: group.ttl?.[1] ?? null,
     idle_seconds_median: group.idle?.[1] ?? null,
     lzf_saves_bytes: saves("lzf"),
+    cold_values: group.cold ? Number(group.cold.get("values")) : null,
+    cold_saves_bytes: group.cold ? Number(group.cold.get("saves")) : null,
+    cold_would_save_bytes: group.cold ? Number(group.cold.get("would-save") ?? 0) : null,
     zstd_saves_bytes: saves("zstd"),
   };
 }
@@ -143,7 +150,8 @@ export class AnatomyView {
       el("button", { type: "button", onclick: () => this.export("json") }, "Export JSON"),
     );
     this.saving = el("p", { class: "notice" });
-    this.body = el("div", { hidden: true }, el("div", { class: "pictures" }, el("div", {}, this.path, this.picture), this.largest), this.saving, tools, this.list);
+    this.cold = el("p", { class: "notice" });
+    this.body = el("div", { hidden: true }, el("div", { class: "pictures" }, el("div", {}, this.path, this.picture), this.largest), this.saving, this.cold, tools, this.list);
     this.sorted = { order: "bytes", descending: true };
     new ResizeObserver(() => this.zoomed && this.draw(this.node, this.zoomed)).observe(this.path);
     replace(section, this.form, this.progress, this.notice, this.body);
@@ -206,6 +214,8 @@ export class AnatomyView {
     this.notice.textContent = `${count(all.get("keys-matched"))} keys, ${bytes(all.get("bytes"))}, ${count(this.groups.length)} patterns${part}`;
     const saved = (codec) => this.groups.reduce((sum, group) => sum + Number(group.compression?.get(`${codec}-saves`) ?? 0), 0);
     this.saving.textContent = saved("zstd") > 0 ? `Compressing all blocks of lists would save ${bytes(saved("lzf"))} with LZF or ${bytes(saved("zstd"))} with zstd (list-compress-depth, list-compress-codec).` : "";
+    const wouldSave = this.groups.reduce((sum, group) => sum + Number(group.cold?.get("would-save") ?? 0), 0);
+    this.cold.textContent = wouldSave > 0 ? `Compressing values that are not used would save up to ${bytes(wouldSave)} (compress-idle-time).` : "";
     this.showLargest(all.get("largest-keys") ?? []);
     this.root = treeOf(this.groups);
     this.body.hidden = false;
@@ -315,6 +325,8 @@ export class AnatomyView {
       quartiles(group.ttl),
       quartiles(group.idle),
       group.compression ? el("span", { title: `LZF: ${bytes(group.compression.get("lzf-saves"))}` }, bytes(group.compression.get("zstd-saves"))) : "",
+      group.cold?.get("values") > 0 ? el("span", { title: `${count(group.cold.get("values"))} values are compressed` }, bytes(group.cold.get("saves"))) : "",
+      group.cold?.get("would-save") > 0 ? bytes(group.cold.get("would-save")) : "",
     ];
     const onSort = (sorted) => {
       this.sorted = sorted;

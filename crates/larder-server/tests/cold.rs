@@ -1,0 +1,376 @@
+//! Values that nobody uses are compressed, and no client notices but by the memory.
+
+use larder_testkit::{Client, Server, Value};
+use std::time::{Duration, Instant};
+
+/// A figure of INFO.
+fn figure(client: &mut Client, section: &str, name: &str) -> String {
+    let text = client.ask(&format!("INFO {section}")).text();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}:")));
+    line.unwrap_or_else(|| panic!("{name} is in {section}")).to_owned()
+}
+
+const COMPRESSING: [&str; 6] = ["--compress-idle-time", "1", "--save", "", "--enable-debug-command", "yes"];
+
+/// Waits until at least so many values are compressed, or none if that is 0.
+fn wait_for_cold(client: &mut Client, count: u64) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let values: u64 = figure(client, "memory", "cold_values").parse().expect("a number");
+        if values >= count && (count > 0 || values == 0) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{values} values are compressed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Values of every type that is compressed, a thousand of each; a hundred lists in several blocks, and one that is compressed block by
+/// block.
+fn fill(client: &mut Client) {
+    let script = "
+        local words = {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}
+        local function text(i) return words[i % 5 + 1] .. '-' .. i .. '-' .. words[i % 3 + 1] end
+        for i = 1, 1000 do
+            local json = '{\"id\":' .. i
+            for j = 1, 12 do json = json .. ',\"field' .. j .. '\":\"' .. text(i * j) .. '\"' end
+            redis.call('SET', 'session:' .. i, json .. '}')
+            redis.call('SET', 'short:' .. i, 'a record of ' .. text(i) .. ' and ' .. text(i * 7) .. ', with a mark: ' .. text(i * 3) .. ', and an end: ' .. i)
+            redis.call('RPUSH', 'big', json)
+            redis.call('XADD', 'log', i .. '-0', 'level', 'info', 'text', text(i), 'more', text(i * 7))
+            for j = 0, 9 do redis.call('RPUSH', 'recent:' .. i % 100, text(i * j) .. ' was seen by ' .. text(i + j)) end
+            for j = 1, 10 do
+                redis.call('HSET', 'profile:' .. i, 'name' .. j, text(i + j))
+                redis.call('RPUSH', 'list:' .. i, text(i * j))
+                redis.call('SADD', 'set:' .. i, text(i * j))
+                redis.call('ZADD', 'zset:' .. i, i * j, text(i + j))
+            end
+        end";
+    client.cmd(&["EVAL", script, "0"]);
+}
+
+fn encodings(client: &mut Client) -> Vec<String> {
+    ["session:7", "profile:7", "list:7", "set:7", "zset:7", "short:7", "recent:7", "big"]
+        .map(|key| client.ask(&format!("OBJECT ENCODING {key}")).text())
+        .to_vec()
+}
+
+#[test]
+fn all_values_are_as_before_and_take_less_memory() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    client.ask("CONFIG SET compress-idle-time 0");
+    fill(&mut client);
+    let plain = Server::larder(&["--save", "", "--enable-debug-command", "yes"]);
+    let mut known = plain.client();
+    fill(&mut known);
+    let memory = |client: &mut Client| {
+        figure(client, "memory", "used_memory_dataset").parse::<u64>().expect("a number")
+    };
+    let before = memory(&mut client);
+    client.ask("CONFIG SET compress-idle-time 1");
+    wait_for_cold(&mut client, 5600);
+    let after = memory(&mut client);
+    assert!(after * 4 < before * 3, "{before} bytes before, {after} after");
+    assert_eq!(encodings(&mut client), encodings(&mut known));
+    assert!(client.ask("MEMORY USAGE session:9").int() * 2 < known.ask("MEMORY USAGE session:9").int());
+    for line in [
+        "INFO keysizes",
+        "STRLEN session:5",
+        "STRLEN short:5",
+        "GET short:6",
+        "LRANGE recent:5 0 -1",
+        "LLEN recent:6",
+        "LINDEX recent:7 55",
+        "LINDEX big 500",
+        "LRANGE big 300 320",
+        "XLEN log",
+        "XRANGE log 300 500",
+        "XREVRANGE log + - COUNT 5",
+        "XRANGE log 555-0 555-0",
+        "XREAD COUNT 3 STREAMS log 700",
+        "TYPE profile:5",
+        "GETRANGE session:5 3 40",
+        "HMGET profile:5 name1 name9 none",
+        "HGETALL profile:6",
+        "LRANGE list:5 0 -1",
+        "SMEMBERS set:5",
+        "SINTER set:5 set:6",
+        "ZRANGE zset:5 0 -1 WITHSCORES",
+        "ZRANGEBYSCORE zset:6 10 40",
+        "MGET session:1 session:2 profile:1",
+        "SORT list:8 ALPHA",
+        "DUMP session:8",
+        "DUMP set:8",
+        "GET profile:9",
+        "LCS session:1 session:2 LEN",
+    ] {
+        assert_eq!(client.ask(line), known.ask(line), "{line}");
+    }
+    assert_eq!(client.ask("DEBUG DIGEST"), known.ask("DEBUG DIGEST"));
+}
+
+#[test]
+fn changes_are_made_to_the_whole_value() {
+    let (server, plain) =
+        (Server::larder(&COMPRESSING), Server::larder(&["--save", "", "--enable-debug-command", "yes"]));
+    let (mut client, mut known) = (server.client(), plain.client());
+    fill(&mut client);
+    fill(&mut known);
+    wait_for_cold(&mut client, 5600);
+    for line in [
+        "APPEND session:1 more",
+        "SETRANGE session:2 5 xyz",
+        "SETBIT session:3 9 1",
+        "GETSET session:4 new",
+        "APPEND short:1 more",
+        "SETRANGE short:2 5 xyz",
+        "RENAME short:3 short:renamed",
+        "COPY short:4 short:copied",
+        "LSET recent:1 55 other",
+        "LINSERT recent:2 BEFORE none none",
+        "RPUSH recent:3 more",
+        "LPOP recent:4 70",
+        "LSET big 500 other",
+        "LTRIM big 100 900",
+        "XADD log 5000-0 a b",
+        "XDEL log 500-0 501-0",
+        "XTRIM log MAXLEN 800",
+        "XGROUP CREATE log g 300",
+        "XREADGROUP GROUP g c COUNT 20 STREAMS log >",
+        "XCLAIM log g d 0 305-0",
+        "XAUTOCLAIM log g e 0 0 COUNT 5",
+        "XPENDING log g",
+        "GETDEL session:5",
+        "SET session:6 other GET",
+        "GETEX session:7 PERSIST",
+        "HSET profile:1 name1 changed more field",
+        "HDEL profile:2 name3",
+        "HINCRBY profile:3 count 4",
+        "LPUSH list:1 first",
+        "LSET list:2 3 third",
+        "LMOVE list:3 list:4 LEFT RIGHT",
+        "RPOP list:5 4",
+        "SADD set:1 more",
+        "SMOVE set:2 set:3 none",
+        "SPOP set:4 100",
+        "ZADD zset:1 7 more",
+        "ZINCRBY zset:2 5 none",
+        "ZPOPMIN zset:3 4",
+        "RENAME session:8 elsewhere",
+        "COPY session:9 session:9 DB 1",
+        "MOVE profile:9 1",
+        "EXPIRE session:10 1000",
+        "INCR session:11",
+        "LPUSH session:12 x",
+        "SINTERSTORE all set:5 set:6",
+        "ZUNIONSTORE zall 2 zset:5 zset:6",
+    ] {
+        assert_eq!(client.ask(line), known.ask(line), "{line}");
+    }
+    // In the other database, too.
+    for side in [&mut client, &mut known] {
+        side.ask("SELECT 1");
+    }
+    assert_eq!(client.ask("GET session:9"), known.ask("GET session:9"));
+    assert_eq!(client.ask("HGETALL profile:9"), known.ask("HGETALL profile:9"));
+    assert_eq!(client.ask("DEBUG DIGEST"), known.ask("DEBUG DIGEST"));
+}
+
+#[test]
+fn what_is_read_twice_is_kept_as_it_is_used() {
+    let server = Server::larder(&["--compress-idle-time", "5", "--save", ""]);
+    let mut client = server.client();
+    fill(&mut client);
+    wait_for_cold(&mut client, 5600);
+    let usage = |client: &mut Client| client.ask("MEMORY USAGE session:3").int();
+    let cold = usage(&mut client);
+    let value = client.ask("GET session:3");
+    assert_eq!(usage(&mut client), cold, "one read leaves it");
+    assert_eq!(client.ask("GET session:3"), value);
+    assert!(usage(&mut client) > cold, "the second brings it back");
+    client.ask("CONFIG SET compress-idle-time 0");
+    client.ask("GET session:4");
+    assert!(usage(&mut client) > cold);
+}
+
+#[test]
+fn dictionaries_go_with_the_data() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    let dictionaries = |client: &mut Client| figure(client, "memory", "cold_dictionaries");
+    for flush in ["FLUSHALL", "FLUSHDB ASYNC"] {
+        fill(&mut client);
+        wait_for_cold(&mut client, 5600);
+        assert_ne!(dictionaries(&mut client), "0");
+        client.ask(flush);
+        wait_for_cold(&mut client, 0);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while dictionaries(&mut client) != "0" {
+            assert!(Instant::now() < deadline, "{flush}: {} dictionaries", dictionaries(&mut client));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn files_and_replicas_get_values_as_they_are_used() {
+    let mut server = Server::larder(&[
+        "--compress-idle-time",
+        "1",
+        "--enable-debug-command",
+        "yes",
+        "--appendonly",
+        "yes",
+    ]);
+    let mut client = server.client();
+    fill(&mut client);
+    wait_for_cold(&mut client, 5600);
+    let digest = client.ask("DEBUG DIGEST").text();
+    let replica = Server::larder(&["--enable-debug-command", "yes"]);
+    let mut follower = replica.client();
+    follower.ask(&format!("REPLICAOF 127.0.0.1 {}", server.port()));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while follower.ask("DEBUG DIGEST").text() != digest {
+        assert!(Instant::now() < deadline, "the replica has the data");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    client.ask("BGREWRITEAOF");
+    while figure(&mut client, "persistence", "aof_rewrite_in_progress") != "0"
+        || figure(&mut client, "persistence", "aof_rewrite_scheduled") != "0"
+    {
+        assert!(Instant::now() < deadline, "the log is rewritten");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(server.stop().success());
+    assert!(
+        server.start_again(&["--appendonly", "yes", "--enable-debug-command", "yes"]),
+        "{}",
+        server.log()
+    );
+    assert_eq!(server.client().ask("DEBUG DIGEST"), Value::Simple(digest));
+}
+
+#[test]
+fn what_cannot_be_compressed_stays() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(61));
+    let mut sum = 0;
+    for at in 0..2000 {
+        let noise: Vec<u8> = (0..3000).map(|_| rng.u8(..)).collect();
+        sum += noise.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+        client.cmd(&[b"SET".as_slice(), format!("noise:{at}").as_bytes(), &noise]);
+    }
+    fill(&mut client);
+    wait_for_cold(&mut client, 5600);
+    let values: u64 = figure(&mut client, "memory", "cold_values").parse().expect("a number");
+    assert!(values <= 6100, "{values}");
+    assert!(client.ask("MEMORY USAGE noise:3").int() > 300);
+    let report = client.ask("MEMORY DOCTOR").text();
+    assert!(report.contains("begin with \"noise:\" in database 0 stay uncompressed"), "{report}");
+    let read = (0..2000).map(|at| {
+        client.ask(&format!("GET noise:{at}")).bytes().iter().map(|&byte| u64::from(byte)).sum::<u64>()
+    });
+    assert_eq!(read.sum::<u64>(), sum);
+}
+
+#[test]
+fn blocks_of_large_lists_are_compressed() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    fill(&mut client);
+    let plain = client.ask("MEMORY USAGE big SAMPLES 0").int();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while client.ask("MEMORY USAGE big SAMPLES 0").int() * 2 > plain {
+        assert!(Instant::now() < deadline, "{plain} bytes before, {:?} now", client.ask("MEMORY USAGE big"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(client.ask("LLEN big").int(), 1000);
+}
+
+#[test]
+fn nodes_of_streams_are_compressed_while_the_stream_grows() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    fill(&mut client);
+    let usage = |client: &mut Client| client.ask("MEMORY USAGE log SAMPLES 0").int();
+    let (plain, deadline, mut added) = (usage(&mut client), Instant::now() + Duration::from_secs(60), 0);
+    while usage(&mut client) * 2 > plain {
+        assert!(Instant::now() < deadline, "{plain} bytes before, {} now", usage(&mut client));
+        added += 1;
+        client.ask(&format!("XADD log {}-0 level info", 10_000 + added));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(client.ask("XLEN log").int(), 1000 + added);
+    assert_eq!(client.ask("XRANGE log - + COUNT 100000").items().len() as i64, 1000 + added);
+}
+
+#[test]
+fn values_are_compressed_while_they_are_loaded() {
+    let mut server = Server::larder(&["--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    fill(&mut client);
+    client.ask("CONFIG SET compress-idle-time 0");
+    let digest = client.ask("DEBUG DIGEST");
+    let memory = |client: &mut Client| {
+        figure(client, "memory", "used_memory_dataset").parse::<u64>().expect("a number")
+    };
+    let before = memory(&mut client);
+    client.ask("SAVE");
+    assert!(server.stop().success());
+    // Nothing is idle for that long: what is compressed was compressed while it was loaded.
+    let compressing =
+        ["--enable-debug-command", "yes", "--compress-idle-time", "100000", "--compress-on-load", "yes"];
+    assert!(server.start_again(&compressing), "{}", server.log());
+    let mut client = server.client();
+    let after = memory(&mut client);
+    assert!(after * 5 < before * 4, "{before} bytes before, {after} after");
+    assert_eq!(client.ask("DEBUG DIGEST"), digest);
+}
+
+#[test]
+fn values_are_compressed_before_keys_are_evicted() {
+    let server = Server::larder(&["--save", "", "--maxmemory-policy", "allkeys-lru"]);
+    let mut client = server.client();
+    let script = "for i = 1, 40000 do
+        local json = '{\"id\":' .. i
+        for j = 1, 12 do json = json .. ',\"field' .. j .. '\":\"alpha-' .. i * j .. '-beta\"' end
+        redis.call('SET', 'session:' .. i, json .. '}')
+    end";
+    client.cmd(&["EVAL", script, "0"]);
+    client.ask("CONFIG SET compress-idle-time 1000");
+    let used: u64 = figure(&mut client, "memory", "used_memory").parse().expect("a number");
+    client.ask(&format!("CONFIG SET maxmemory {}", used + used / 20));
+    wait_for_cold(&mut client, 39_000);
+    assert_eq!(figure(&mut client, "stats", "evicted_keys"), "0");
+}
+
+#[test]
+fn the_anatomy_shows_what_is_saved_and_would_be() {
+    let server = Server::larder(&["--save", ""]);
+    let mut client = server.client();
+    fill(&mut client);
+    let sessions = |client: &mut Client| {
+        let reply = client.ask("MEMORY ANATOMY");
+        let of = |map: &Value, name: &str| -> Value {
+            let found = map.items().chunks(2).find(|pair| pair[0].text() == name);
+            found.unwrap_or_else(|| panic!("{name} is in {map:?}"))[1].clone()
+        };
+        let patterns = of(&reply, "patterns");
+        let group = patterns.items().iter().find(|group| of(group, "pattern").text() == "session:*");
+        let group = group.expect("there are sessions");
+        let cold = of(group, "cold");
+        let would_save = of(&cold, "would-save");
+        let would_save = if would_save == Value::NullBulk { 0 } else { would_save.int() };
+        (of(&cold, "values").int(), of(&cold, "saves").int(), would_save, of(group, "bytes").int())
+    };
+    let (values, saves, would_save, before) = sessions(&mut client);
+    assert_eq!((values, saves), (0, 0));
+    assert!((before / 3..before).contains(&would_save), "{would_save} of {before}");
+    client.ask("CONFIG SET compress-idle-time 1");
+    wait_for_cold(&mut client, 5600);
+    let (values, saves, would_save, after) = sessions(&mut client);
+    assert!(values > 990 && saves * 2 > before && after * 2 < before, "{values} {saves} {before} {after}");
+    assert_eq!(would_save, 0);
+}
