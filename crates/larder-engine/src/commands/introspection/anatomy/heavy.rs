@@ -43,19 +43,20 @@ impl Heavy {
         bytes > 0 && bytes.saturating_mul(HEAVY_PART) >= self.total
     }
 
-    /// Counts bytes of a word without a node. Returns whether the word is heavy, and forgets it then.
-    pub(super) fn count(&mut self, word: u64, bytes: u64) -> bool {
+    /// Counts bytes of a word without a node. If the word is heavy, forgets it and returns what was
+    /// counted of it, these bytes included.
+    pub(super) fn count(&mut self, word: u64, bytes: u64) -> Option<u64> {
         let counter = self.counters.entry(word).or_default();
         *counter += bytes;
         let counted = *counter;
         if self.is_heavy(counted) {
             self.counters.remove(&word);
-            return true;
+            return Some(counted);
         }
         if self.counters.len() > COUNTERS_MAX {
             self.shrink();
         }
-        false
+        None
     }
 
     /// Subtracts the median from all counters, and drops those that reach 0.
@@ -92,7 +93,7 @@ mod tests {
             for (word, bytes) in keys {
                 heavy.count_key(bytes);
                 let id = heavy.identity(7, &word.to_le_bytes());
-                if !found.contains(&word) && heavy.count(id, bytes) {
+                if !found.contains(&word) && heavy.count(id, bytes).is_some() {
                     found.push(word);
                 }
                 assert!(heavy.counters.len() <= COUNTERS_MAX + 1);

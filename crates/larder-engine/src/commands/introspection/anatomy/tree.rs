@@ -62,6 +62,8 @@ struct Node {
     /// Keys and bytes of the node and all below.
     keys: u64,
     bytes: u64,
+    /// Bytes of its word that went to `*` before the word was found to be heavy.
+    bytes_before: u64,
     /// The separator at the end of its word.
     end: Option<u8>,
     /// Words that are new become `*`.
@@ -190,16 +192,25 @@ impl Node {
         if self.words.contains_key(&word[..]) {
             return false;
         }
-        if self.is_wide && !heavy.count(heavy.identity(self.identity, word), bytes) {
-            write_star(end, word);
+        let mut bytes_before = 0;
+        if self.is_wide {
+            match heavy.count(heavy.identity(self.identity, word), bytes) {
+                Some(counted) => bytes_before = counted - bytes,
+                None => write_star(end, word),
+            }
         }
         let identity = heavy.identity(self.identity, word);
         let mut is_new = false;
         self.words.entry(word.as_slice().into()).or_insert_with(|| {
             is_new = true;
-            Node { end, identity, ..Node::default() }
+            Node { end, identity, bytes_before, ..Node::default() }
         });
         is_new
+    }
+
+    /// Bytes of all keys with its word, as far as they were counted.
+    fn word_bytes(&self) -> u64 {
+        self.bytes + self.bytes_before
     }
 
     /// Those that are no `*`.
@@ -228,7 +239,8 @@ impl Node {
         self.is_wide = true;
         let least = self.keys.div_ceil(SHARE_MIN).max(2);
         let words = self.words.iter().filter(|(word, _)| !is_star(word));
-        let (heavy, light): (Vec<_>, Vec<_>) = words.partition(|(_, node)| rules.heavy.is_heavy(node.bytes));
+        let (heavy, light): (Vec<_>, Vec<_>) =
+            words.partition(|(_, node)| rules.heavy.is_heavy(node.word_bytes()));
         let mut kept: Vec<(u64, Box<[u8]>)> = light
             .into_iter()
             .filter(|(_, node)| node.keys >= least)
@@ -243,7 +255,7 @@ impl Node {
             .collect();
         // A folded word becomes heavy by the bytes that it has already, and those to come.
         for (word, node) in self.words.iter().filter(|(word, _)| !is_star(word) && !stays.contains(*word)) {
-            rules.heavy.count(rules.heavy.identity(self.identity, word), node.bytes);
+            rules.heavy.count(rules.heavy.identity(self.identity, word), node.word_bytes());
         }
         self.rename(rules, |word, node, into| {
             let goes = !is_star(word) && !stays.contains(word);
@@ -297,6 +309,7 @@ impl Node {
     /// Takes up all that another node has.
     fn merge(&mut self, other: Node, rules: &mut Rules<'_>) {
         self.count(other.keys, other.bytes);
+        self.bytes_before += other.bytes_before;
         self.is_wide |= other.is_wide;
         self.digits_vary |= other.digits_vary;
         if let Some(theirs) = other.tally {
@@ -328,7 +341,7 @@ impl Node {
         if self.count_words() > SHOWN_MAX {
             self.rename(rules, |word, node, into| {
                 write_star(node.end, into);
-                !is_star(word) && node.keys < RARE_KEYS && node.bytes < least
+                !is_star(word) && node.keys < RARE_KEYS && node.word_bytes() < least
             });
         }
         self.words.values_mut().for_each(|node| node.round_off(rules, least));

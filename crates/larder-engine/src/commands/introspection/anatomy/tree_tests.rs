@@ -161,7 +161,8 @@ fn large_keys_are_shown_among_many_small_words() {
 /// G4, whenever the heavy words arrive: first, last, or among the others.
 #[test]
 fn a_word_with_one_percent_of_the_bytes_is_shown() {
-    for seed in seeds(20, 300) {
+    // With seed 156, a word is found to be heavy by its last key.
+    for seed in seeds(20, 300).chain([156]) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let letters = |mut n: usize| -> String {
             let mut word = String::new();
