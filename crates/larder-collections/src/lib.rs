@@ -18,6 +18,7 @@ pub mod member_hash;
 mod numbered;
 #[allow(unsafe_code, reason = "pointers are given away and taken back")]
 mod raw;
+mod relocation;
 mod segment_scan;
 pub mod set;
 pub mod shapes;

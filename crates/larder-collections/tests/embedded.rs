@@ -9,6 +9,7 @@ use larder_collections::list::{List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
 use larder_collections::sorted_set::{self, SortedSet};
 use larder_collections::value::Value;
+use larder_packed::heap::Mover;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 struct Fold;
@@ -172,9 +173,11 @@ fn new_value(rng: &mut fastrand::Rng) -> (Value, Model) {
 
 type Models = HashMap<Vec<u8>, Model>;
 
-#[derive(Default)]
 struct World {
     table: KeyTable<Value, Fold>,
+    /// Moves blocks of all slabs between the steps, and where it does so next.
+    mover: Mover,
+    move_from: u32,
     known: HashMap<Vec<u8>, (Model, Option<u64>)>,
     /// What a snapshot must show, and what it has shown.
     snapshot: Option<(Models, Models)>,
@@ -185,7 +188,22 @@ struct World {
 }
 
 impl World {
+    fn new() -> World {
+        World {
+            table: KeyTable::new(),
+            mover: Mover::of_all(),
+            move_from: 0,
+            known: HashMap::new(),
+            snapshot: None,
+            clones: Vec::new(),
+            embedded: 0,
+            outside: 0,
+        }
+    }
+
     fn step(&mut self, rng: &mut fastrand::Rng) {
+        self.mover.allow(rng.usize(1..5_000));
+        self.move_from = self.table.move_blocks(self.move_from, &mut self.mover).unwrap_or(0);
         let key = format!("key:{}", rng.u32(..300)).into_bytes();
         let hash = Fold::hash(&key);
         match rng.u32(..20) {
@@ -314,7 +332,7 @@ fn collections_move_into_their_records_and_out() {
     // With few bytes nearly every change crosses the limit.
     for limit in [usize::MAX, 64, 24] {
         limit_embedded(limit);
-        let mut world = World::default();
+        let mut world = World::new();
         for step in 0..30_000 {
             world.step(&mut rng);
             if step % 2_000 == 0 {
@@ -323,6 +341,8 @@ fn collections_move_into_their_records_and_out() {
         }
         let (embedded, outside) = (world.embedded, world.outside);
         assert!(embedded > 500 && outside > 500, "{limit}: {embedded} and {outside}");
+        let moved = world.mover.moved();
+        assert!(moved.blocks > 10_000 && moved.keys > 5_000, "{limit}: {moved:?}");
     }
     larder_collections::shapes::sweep();
 }

@@ -37,6 +37,15 @@ pub struct HostMemory {
     pub system_total: u64,
 }
 
+/// Memory that moving blocks could give back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fragmentation {
+    /// Bytes of slabs that would not be needed if all blocks lay side by side.
+    pub sparse: u64,
+    /// Bytes in use by the program.
+    pub used: u64,
+}
+
 /// Processor time in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuTimes {
@@ -167,6 +176,14 @@ pub trait MemoryHost: Send + Sync {
     }
     /// Gives unused memory back to the kernel.
     fn purge(&self);
+    /// Memory that moving blocks could give back. Nothing where that is not known.
+    fn fragmentation(&self) -> Fragmentation {
+        Fragmentation::default()
+    }
+    /// Has all threads give the free blocks back that they keep at hand: one of them can keep a whole slab.
+    fn release_caches(&self) {}
+    /// Prepares the calling thread for moving blocks: what it frees is not what it gets next.
+    fn prepare_to_move(&self) {}
     /// The allocator's own report.
     fn malloc_stats(&self) -> String;
 }

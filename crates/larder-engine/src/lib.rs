@@ -69,9 +69,9 @@ pub use documents::documents;
 pub use engine::{Engine, EngineOptions, random_id};
 pub use error::{CommandError, CommandResult};
 pub use host::{
-    ApplyError, CertificateFacts, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost,
-    LogLevel, Logged, MemoryHost, PeerHost, ProcessHost, ReloadError, ReloadOptions, RewriteError,
-    SavingHost, ShutdownFlags, SystemError, TlsCertificates,
+    ApplyError, CertificateFacts, ConfigHost, CpuTimes, Exchange, ExchangeError, Fragmentation, Host,
+    HostMemory, LogHost, LogLevel, Logged, MemoryHost, PeerHost, ProcessHost, ReloadError, ReloadOptions,
+    RewriteError, SavingHost, ShutdownFlags, SystemError, TlsCertificates,
 };
 pub use keyspace::hash::{hash_by_slot, set_hash_seed};
 pub use keyspace::locks::{Busy, MayWait, ScriptTurn, spawn_background, spawn_background_with_stack};

@@ -20,7 +20,7 @@
 //!
 //! Tested at the foot of this file, and by the leaves and the sorted set on top.
 
-use crate::heap;
+use crate::heap::{self, Mover};
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -80,6 +80,15 @@ impl Buffer {
         }
         // SAFETY: this is the only reference (I3), the body is initialised (I1, I2), and the borrow of `self` covers it.
         unsafe { std::slice::from_raw_parts_mut(self.0.cast::<u8>().add(HEADER).as_ptr(), self.len()) }
+    }
+
+    /// Moves the buffer if it lies in a sparse slab and is not shared.
+    pub fn move_block(&mut self, mover: &mut Mover) {
+        if self.is_unique() {
+            // SAFETY: this is the only reference, and the allocation has this many bytes (I1).
+            let moved = unsafe { mover.move_block(self.0.cast(), self.heap_bytes()) };
+            self.0 = moved.map_or(self.0, NonNull::cast);
+        }
     }
 
     /// Bytes that the heap gave.

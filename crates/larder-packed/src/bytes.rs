@@ -19,7 +19,7 @@
 //!
 //! Tested at the foot of this file and by the string commands' tests.
 
-use crate::heap;
+use crate::heap::{self, Mover};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
@@ -184,6 +184,17 @@ impl SharedBytes {
         if heap::class_size(HEADER + self.len()) < self.heap_bytes() {
             *self = SharedBytes::new(self);
         }
+    }
+
+    /// Moves the string if it lies in a sparse slab and is not shared; returns whether it has moved.
+    pub fn move_block(&mut self, mover: &mut Mover) -> bool {
+        if self.header().rc.load(Ordering::Acquire) != 1 {
+            return false;
+        }
+        // SAFETY: this is the only reference, and the allocation has this many bytes (I2).
+        let moved = unsafe { mover.move_block(self.0.cast(), self.heap_bytes()) };
+        self.0 = moved.map_or(self.0, NonNull::cast);
+        moved.is_some()
     }
 
     /// Bytes of heap that the string takes.

@@ -13,6 +13,7 @@
 //! Tested by the runs and the shaped hashes on top.
 
 use crate::buffer::Buffer;
+use crate::heap::Mover;
 use crate::segment::InRecord;
 use std::ptr::NonNull;
 use std::slice;
@@ -149,6 +150,13 @@ impl SmallBytes {
             self.set_len(used + new - old);
         }
         &mut self.make_mut(0)[at..at + new]
+    }
+
+    /// Moves a buffer of their own if it lies in a sparse slab and is not shared.
+    pub fn move_block(&mut self, mover: &mut Mover) {
+        if let Repr::Own(buffer) = &mut self.0 {
+            buffer.move_block(mover);
+        }
     }
 
     /// Bytes of heap: none of bytes in place.

@@ -10,9 +10,9 @@ use crate::supervise::Supervisor;
 use crate::tls::NotChanged;
 use crate::{memory, process, sys};
 use larder_engine::{
-    ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, HostMemory, LogHost, LogLevel, Logged,
-    MemoryHost, NoShards, PeerHost, ProcessHost, ReloadError, ReloadOptions, RewriteError, SavingHost,
-    ShutdownFlags, SystemError, TlsCertificates,
+    ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, Fragmentation, HostMemory, LogHost, LogLevel,
+    Logged, MemoryHost, NoShards, PeerHost, ProcessHost, ReloadError, ReloadOptions, RewriteError,
+    SavingHost, ShutdownFlags, SystemError, TlsCertificates,
 };
 use larder_persist::Persist;
 use std::path::Path;
@@ -174,6 +174,19 @@ impl MemoryHost for ServerHost {
 
     fn purge(&self) {
         memory::purge();
+    }
+
+    fn fragmentation(&self) -> Fragmentation {
+        memory::fragmentation()
+    }
+
+    fn release_caches(&self) {
+        memory::release_caches();
+        self.server.shared.wake_workers();
+    }
+
+    fn prepare_to_move(&self) {
+        memory::prepare_to_move();
     }
 
     fn malloc_stats(&self) -> String {

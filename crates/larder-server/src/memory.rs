@@ -5,7 +5,12 @@
 //! core, each with half-filled runs of every size.
 #![allow(unsafe_code)]
 
+mod sparse;
+
+pub use sparse::{fragmentation, prepare_to_move};
+
 use larder_engine::HostMemory;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tikv_jemalloc_ctl::{background_thread, epoch, raw, stats, stats_print, thread};
 
 /// As in [`MALLOC_CONF`].
@@ -75,6 +80,39 @@ fn cached_bytes() -> u64 {
     // 4096 stands for all arenas together.
     // SAFETY: the name gives a C `size_t`.
     unsafe { raw::read::<usize>(b"stats.arenas.4096.tcache_bytes\0") }.unwrap_or(0) as u64
+}
+
+/// How often all threads were asked to empty their caches of free blocks.
+static RELEASES: AtomicU64 = AtomicU64::new(0);
+
+/// Asks all threads to empty their caches of free blocks; the calling one does.
+pub fn release_caches() {
+    RELEASES.fetch_add(1, Relaxed);
+    flush_cache();
+}
+
+/// Empties the calling thread's cache of free blocks if that was asked since `seen`, which is noted then.
+#[inline]
+pub fn follow_release(seen: &mut u64) {
+    let asked = RELEASES.load(Relaxed);
+    if *seen != asked {
+        *seen = asked;
+        flush_cache();
+    }
+}
+
+#[cold]
+fn flush_cache() {
+    // SAFETY: the name neither takes nor gives anything.
+    unsafe {
+        tikv_jemalloc_sys::mallctl(
+            c"thread.tcache.flush".as_ptr(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            0,
+        );
+    }
 }
 
 /// Gives every unused page back to the kernel: pages decay at once while the decay time is 0.

@@ -142,9 +142,7 @@ impl Shared {
         if let Some(engine) = self.engine.get() {
             engine.replication().wake_link();
         }
-        for post in self.posts() {
-            let _ = post.waker.wake();
-        }
+        self.wake_workers();
     }
 
     /// More of the log is safe: wakes the workers that hold replies back.
@@ -153,6 +151,13 @@ impl Shared {
             if post.holds.load(Ordering::SeqCst) {
                 let _ = post.waker.wake();
             }
+        }
+    }
+
+    /// Wakes all workers.
+    pub fn wake_workers(&self) {
+        for post in self.posts() {
+            let _ = post.waker.wake();
         }
     }
 

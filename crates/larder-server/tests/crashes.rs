@@ -175,6 +175,8 @@ fn panics_in_any_thread_end_the_process() {
         "larder-pack",
         "larder-free-1",
         "larder-pack-1",
+        "larder-cold",
+        "larder-defrag",
         "larder-web",
         "larder-census",
         "larder-console",

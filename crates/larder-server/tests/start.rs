@@ -48,7 +48,7 @@ fn configuration_errors_name_the_line() {
 fn a_check_of_the_configuration_reports_all_problems() {
     let dir = temp_dir();
     let lines = "maxmemroy 1gb\nport x\nsave 1\nloadmodule m.so\ninlcude other.conf\nlogfile none/l.log\naclfile a.acl\n\
-                 tls-port 7001\nrequirepass \"a\nactivedefrag yes\n";
+                 tls-port 7001\nrequirepass \"a\ncrash-memcheck-enabled yes\n";
     std::fs::write(dir.join("l.conf"), lines).unwrap();
     let (code, stdout, stderr) = failed_start(&dir, &["--check-config", "l.conf", "--hz", "y"]);
     assert_eq!((code, stderr.as_str()), (Some(1), ""));
@@ -63,7 +63,7 @@ fn a_check_of_the_configuration_reports_all_problems() {
         "logfile none/l.log: No such file or directory",
         "aclfile a.acl: No such file or directory",
         "No tls-cert-file configured!",
-        "warning: The option 'activedefrag yes' has no effect",
+        "warning: The option 'crash-memcheck-enabled yes' has no effect",
         "10 problems found.",
     ] {
         assert!(stdout.contains(problem), "{problem}: {stdout}");

@@ -51,6 +51,7 @@ mod slots;
 mod tests;
 
 use larder_packed::block::Direction;
+use larder_packed::heap::Mover;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -131,6 +132,11 @@ impl<S: Shape> Tree<S> {
         f: &mut impl FnMut(S::Key, &'a S::Block) -> ControlFlow<R>,
     ) -> ControlFlow<R> {
         self.root.walk(seek, direction, f)
+    }
+
+    /// Moves nodes that lie in sparse slabs and are not shared; `f` moves the blocks of such nodes.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover, f: &mut impl FnMut(&mut S::Block, &mut Mover)) {
+        self.root.move_blocks(mover, f);
     }
 
     /// Bytes of heap without the blocks, and the number of blocks. O(nodes).

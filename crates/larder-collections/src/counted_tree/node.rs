@@ -1,11 +1,13 @@
 //! Nodes, what a kind of tree says of them, and the way down.
 
 use super::slots::{CountedApart, Slots};
+use crate::relocation::move_arc;
 use std::fmt::Debug;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use larder_packed::block::Direction;
+use larder_packed::heap::Mover;
 
 /// A kind of counted tree: what lies in its leaves, and what its nodes know of it.
 pub(crate) trait Shape: Sized {
@@ -254,6 +256,29 @@ impl<S: Shape> Node<S> {
                     Direction::Forward => slots.children(at + 1..slots.len()).try_for_each(go_on),
                     Direction::Backward => slots.children(0..at).rev().try_for_each(&mut go_on),
                 }
+            }
+        }
+    }
+
+    /// Moves what lies in sparse slabs and is not shared; `f` moves blocks.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover, f: &mut impl FnMut(&mut S::Block, &mut Mover)) {
+        let is_at_start = mover.is_at_start();
+        match self {
+            Node::Leaf(slots) => {
+                if is_at_start {
+                    slots.move_slots(mover);
+                }
+                mover.each(slots.len(), |mover, at| f(slots.child_mut(at), mover));
+            }
+            Node::Inner(slots) => {
+                if is_at_start {
+                    slots.move_slots(mover);
+                }
+                mover.each(slots.len(), |mover, at| {
+                    if let Some(child) = move_arc(slots.child_mut(at), mover) {
+                        child.move_blocks(mover, f);
+                    }
+                });
             }
         }
     }

@@ -9,6 +9,8 @@
 //! Columns waste nothing on alignment: a slot of a leaf of integers has 18 bytes, where a row has 24. Rows are one vector, which
 //! saves 48 bytes a node: that counts where most trees have one block.
 
+use crate::relocation::move_vec;
+use larder_packed::heap::Mover;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -69,6 +71,9 @@ pub(crate) trait Slots: Clone + Default {
     fn split_off(&mut self, at: usize) -> Self;
 
     fn append(&mut self, other: Self);
+
+    /// Moves what lies in sparse slabs, without the children.
+    fn move_slots(&mut self, mover: &mut Mover);
 
     /// Bytes of heap, without those of the children.
     fn heap_bytes(&self) -> usize;
@@ -193,6 +198,14 @@ impl<K: Keys, C: Copy, T: Clone> Slots for Columns<K, C, T> {
         self.2.append(&mut other.2);
     }
 
+    fn move_slots(&mut self, mover: &mut Mover) {
+        if let Some(keys) = self.0.vec_mut() {
+            move_vec(keys, mover);
+        }
+        move_vec(&mut self.1, mover);
+        move_vec(&mut self.2, mover);
+    }
+
     fn heap_bytes(&self) -> usize {
         self.2.capacity() * (size_of::<K::Key>() + size_of::<C>() + size_of::<T>())
     }
@@ -290,6 +303,10 @@ impl<K: Copy + Ord + Default + Debug, C: Copy, T: Clone> Slots for Rows<K, C, T>
         self.extend(other);
     }
 
+    fn move_slots(&mut self, mover: &mut Mover) {
+        move_vec(self, mover);
+    }
+
     fn heap_bytes(&self) -> usize {
         self.capacity() * size_of::<(K, C, T)>()
     }
@@ -372,6 +389,10 @@ impl<K: Copy + Ord + Default + Debug, T: KeepsCount> Slots for CountedRows<K, T>
 
     fn append(&mut self, other: Self) {
         self.0.extend(other.0);
+    }
+
+    fn move_slots(&mut self, mover: &mut Mover) {
+        move_vec(&mut self.0, mover);
     }
 
     fn heap_bytes(&self) -> usize {

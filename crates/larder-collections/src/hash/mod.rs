@@ -26,6 +26,8 @@ mod tests;
 use crate::shapes::{self, Fingerprint, SHAPE_FIELDS_MAX};
 use crate::table::{FIELD_INLINE_MAX, FieldValue, FieldValueNew, Row, Table};
 
+use larder_packed::heap::Mover;
+
 pub(crate) use shaped::Shaped;
 
 /// Due fields that a change takes out on its way, at most.
@@ -44,6 +46,16 @@ pub(crate) enum Form {
     Table(Table<FieldValue>),
     /// The values of a shape; `mark` as that of a table.
     Shaped { shaped: Shaped, mark: bool },
+}
+
+impl Hash {
+    /// Moves the hash's blocks, those that lie in sparse slabs and are not shared.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
+        match &mut self.form {
+            Form::Table(table) => table.move_blocks(mover),
+            Form::Shaped { shaped, .. } => shaped.move_block(mover),
+        }
+    }
 }
 
 impl Default for Form {

@@ -18,6 +18,7 @@
 //! gives the hash its own names then.
 
 use crate::shapes::{Shape, ShapeRef};
+use larder_packed::heap::Mover;
 use larder_packed::small_bytes::SmallBytes;
 
 /// The longest value.
@@ -78,6 +79,11 @@ impl Shaped {
 
     pub(crate) fn into_parts(self) -> (ShapeRef, SmallBytes) {
         (self.shape, self.bytes)
+    }
+
+    /// Moves the bytes if they lie in a sparse slab and are not shared.
+    pub(crate) fn move_block(&mut self, mover: &mut Mover) {
+        self.bytes.move_block(mover);
     }
 
     /// Whether the bytes still lie in a record.

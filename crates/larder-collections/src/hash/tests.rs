@@ -1,6 +1,7 @@
 //! Hashes against a model with a clock.
 
 use super::{FieldExpiry, Hash, HashEncoding, HashLimits};
+use crate::relocation::tests::move_some;
 use std::collections::HashMap;
 
 const LIMITS: HashLimits = HashLimits { count_max: 512, bytes_max: 64 };
@@ -28,6 +29,7 @@ fn check(hash: &Hash, known: &Known, now: u64) {
 }
 
 fn step(hash: &mut Hash, known: &mut Known, rng: &mut fastrand::Rng, now: u64, universe: u64) {
+    move_some(|mover| hash.move_blocks(mover));
     let name = name(rng.u64(..universe));
     let value = vec![b'v'; if rng.u32(..10) == 0 { rng.usize(..400) } else { rng.usize(..20) }];
     match rng.u32(..14) {
@@ -167,7 +169,8 @@ fn small_hashes_keep_their_order_whatever_their_form() {
                     None => known.push((name, value)),
                 }
             }
-            8..13 => hash.settle(),
+            8..12 => hash.settle(),
+            12 => move_some(|mover| hash.move_blocks(mover)),
             _ => {
                 // All forms of a list of names come together, so that shapes are found.
                 let copy = rng.usize(..hashes.len());

@@ -34,6 +34,8 @@ mod stats;
 mod tests;
 mod tree;
 
+use crate::relocation::move_arc;
+use larder_packed::heap::Mover;
 use larder_packed::int_block::{Insert, IntBlock};
 use std::sync::Arc;
 
@@ -156,6 +158,18 @@ impl IntSet {
         match self {
             IntSet::Tree(tree) => Arc::make_mut(&mut tree.0),
             IntSet::Packed(_) => unreachable!("it was just made a tree"),
+        }
+    }
+
+    /// Moves the set's blocks, those that lie in sparse slabs and are not shared.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
+        match self {
+            IntSet::Packed(block) => block.move_block(mover),
+            IntSet::Tree(Tree(tree)) => {
+                if let Some(set) = move_arc(tree, mover) {
+                    set.tree.move_blocks(mover, &mut IntBlock::move_block);
+                }
+            }
         }
     }
 

@@ -46,6 +46,7 @@ mod hot_set;
 mod limit;
 mod parts;
 mod prefix;
+mod relocation;
 mod sample;
 mod shape;
 mod stats;

@@ -4,9 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction, Limit};
+use larder_packed::heap::Mover;
 
+use super::List;
 use super::ahead::{Ahead, WorkCache};
 use super::tree::{EMPTY, Tree, first_offset};
+use crate::relocation::move_arc;
 
 /// Label of the first element of a new directory.
 const ORIGIN_FIRST: u64 = 1 << 40;
@@ -35,6 +38,20 @@ pub(crate) struct ListTree {
     pub(super) work: WorkCache,
 }
 
+impl List {
+    /// Moves the list's blocks, those that lie in sparse slabs and are not shared.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
+        match self {
+            List::Packed(block) => block.move_block(mover),
+            List::Tree(Directory(tree)) => {
+                if let Some(tree) = move_arc(tree, mover) {
+                    tree.move_blocks(mover);
+                }
+            }
+        }
+    }
+}
+
 impl ListTree {
     /// A directory of one block.
     pub(super) fn of(head: Block) -> ListTree {
@@ -49,6 +66,24 @@ impl ListTree {
             ahead: Ahead::default(),
             work: WorkCache::default(),
         }
+    }
+
+    /// Moves blocks and nodes that lie in sparse slabs and are not shared.
+    fn move_blocks(&mut self, mover: &mut Mover) {
+        let ListTree { head, tail, inner, .. } = self;
+        mover.each(3, |mover, part| match part {
+            0 => head.move_block(mover),
+            1 => {
+                if let Some(tail) = tail {
+                    tail.move_block(mover);
+                }
+            }
+            _ => {
+                if let Some(tree) = inner.as_mut().and_then(|inner| move_arc(inner, mover)) {
+                    tree.move_blocks(mover, &mut Block::move_block);
+                }
+            }
+        });
     }
 
     /// The inner blocks.

@@ -14,6 +14,7 @@ use crate::table::Shape;
 use crate::value::Value;
 use larder_packed::bytes::SharedBytes;
 use larder_packed::dictionary::RAW_MAX;
+use larder_packed::heap::Mover;
 use larder_packed::segment::{
     COLD_KIND, EMBEDDED_KINDS_MAX, Embedded, INLINE_KIND_MAX, INLINE_MAX, InRecord, IntoRaw, KINDS_MAX,
 };
@@ -182,6 +183,18 @@ unsafe impl IntoRaw for Value {
     fn settle(&mut self) {
         if let Value::Hash(hash) = self {
             hash.settle();
+        }
+    }
+
+    fn move_blocks(&mut self, mover: &mut Mover) {
+        match self {
+            Value::String(bytes) => drop(bytes.move_block(mover)),
+            Value::Hash(hash) => hash.move_blocks(mover),
+            Value::List(list) => list.move_blocks(mover),
+            Value::SortedSet(set) => set.move_blocks(mover),
+            Value::Set(set) => set.move_blocks(mover),
+            Value::Stream(stream) => stream.move_blocks(mover),
+            Value::Cold(cold) => cold.bytes.move_block(mover),
         }
     }
 

@@ -36,7 +36,9 @@ mod stats;
 mod tests;
 
 use crate::int_set::IntSet;
+use crate::relocation::move_arc;
 use crate::table::{Member, Table};
+use larder_packed::heap::Mover;
 use larder_packed::int;
 use std::sync::Arc;
 
@@ -52,6 +54,23 @@ pub enum Set {
     Strings(Table<Member>),
     /// Integers and strings.
     Both(Arc<Parts>),
+}
+
+impl Set {
+    /// Moves the set's blocks, those that lie in sparse slabs and are not shared.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
+        match self {
+            Set::Ints(ints) => ints.move_blocks(mover),
+            Set::Strings(table) => table.move_blocks(mover),
+            Set::Both(parts) => {
+                let Some(parts) = move_arc(parts, mover) else { return };
+                mover.each(2, |mover, part| match part {
+                    0 => parts.ints.move_blocks(mover),
+                    _ => parts.strings.move_blocks(mover),
+                });
+            }
+        }
+    }
 }
 
 /// The two parts of a mixed set, opaque.

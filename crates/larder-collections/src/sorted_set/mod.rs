@@ -53,10 +53,12 @@ mod zeros;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use larder_packed::heap::Mover;
 use larder_packed::leaf::{Leaf, Target};
 
 use crate::key_table::KeyHash;
 use crate::member_hash::MemberHash;
+use crate::relocation::move_arc;
 use index::tag_of;
 use score::{key_of, score_of};
 use tree::{Position, Tree};
@@ -65,6 +67,9 @@ pub use image::ImageReader;
 pub use limits::{Limits, MEMBER_LEN_MAX};
 pub use range::{Bound, Order};
 pub use stats::SortedSetEncoding;
+
+/// A tree of more leaves is not moved itself, only what it consists of.
+const HEAD_LEAVES_MAX: usize = 100_000;
 
 /// Lookups that are under way together.
 const LOOKUPS: usize = 16;
@@ -157,6 +162,24 @@ impl<H: KeyHash> SortedSet<H> {
                 let key = tree.leaves.get(leaf).key(at);
                 let (_, before) = tree.descend(&Target { key, member, past_equal: false });
                 Some((before + at as u64, tree.zeros.score(key, member)))
+            }
+        }
+    }
+
+    /// Moves the set's blocks, those that lie in sparse slabs and are not shared.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
+        match &mut self.form {
+            Form::Packed(leaf) => leaf.move_block(mover),
+            // A clone of a very large tree's head takes long: it stays.
+            Form::Tree(tree) if tree.leaves.len() > HEAD_LEAVES_MAX => {
+                if let Some(tree) = Arc::get_mut(tree) {
+                    tree.move_blocks(mover);
+                }
+            }
+            Form::Tree(tree) => {
+                if let Some(tree) = move_arc(tree, mover) {
+                    tree.move_blocks(mover);
+                }
             }
         }
     }

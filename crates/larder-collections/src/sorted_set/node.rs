@@ -11,6 +11,8 @@
 //! the first that differs from the last one on the left. The bound of the first child is never looked at: what is less than
 //! all others goes there.
 
+use crate::relocation::{move_arc, move_vec};
+use larder_packed::heap::Mover;
 use larder_packed::leaf::{Leaf, Target};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -217,6 +219,20 @@ impl Node {
             + self.ties.capacity() * 16
             + self.children.capacity() * 8
             + ties
+    }
+
+    /// Moves nodes below this one, and vectors of nodes, that lie in sparse slabs and are not shared.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover) {
+        if mover.is_at_start() {
+            move_vec(&mut self.slots, mover);
+            move_vec(&mut self.ties, mover);
+            move_vec(&mut self.children, mover);
+        }
+        mover.each(self.children.len(), |mover, at| {
+            if let Some(child) = move_arc(&mut self.children[at], mover) {
+                child.move_blocks(mover);
+            }
+        });
     }
 
     /// Calls `f` for every node from here down.

@@ -10,6 +10,8 @@
 //!
 //! Tested by the sorted set's model test.
 
+use crate::relocation::move_array;
+use larder_packed::heap::Mover;
 use std::sync::Arc;
 
 const CHUNK_BITS: u32 = 6;
@@ -64,6 +66,18 @@ impl<T: Clone> Slab<T> {
         let thing = chunk[id as usize % CHUNK].take().expect("an id in use");
         self.free.push(id);
         thing
+    }
+
+    /// Moves chunks that lie in sparse slabs and are not shared; `f` moves the things in those.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover, mut f: impl FnMut(&mut T, &mut Mover)) {
+        mover.each(self.chunks.len(), |mover, at| {
+            let Some(chunk) = move_array(&mut self.chunks[at], mover) else { return };
+            mover.each(chunk.len(), |mover, at| {
+                if let Some(thing) = &mut chunk[at] {
+                    f(thing, mover);
+                }
+            });
+        });
     }
 
     /// All things.

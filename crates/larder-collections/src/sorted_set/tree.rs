@@ -4,6 +4,8 @@ use super::index::{self, Index, Rehash, tag_of};
 use super::node::{Bound, Child, FANOUT, Node};
 use super::slab::Slab;
 use super::zeros::NegativeZeros;
+use crate::relocation::move_arc;
+use larder_packed::heap::Mover;
 use larder_packed::leaf::{Leaf, Target};
 use std::sync::Arc;
 
@@ -138,6 +140,24 @@ impl Tree {
         let (_, root) = node_of(level.into_iter());
         let Child::Node(root) = root else { unreachable!("a node was made") };
         Tree { root, leaves, index, len, zeros: NegativeZeros::default(), large, hash }
+    }
+
+    /// Moves leaves, nodes and segments of the index that lie in sparse slabs and are not shared.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover) {
+        mover.each(4, |mover, part| match part {
+            0 => {
+                if let Some(root) = move_arc(&mut self.root, mover) {
+                    root.move_blocks(mover);
+                }
+            }
+            1 => self.leaves.move_blocks(mover, Leaf::move_block),
+            2 => {
+                if let Some(index) = &mut self.index {
+                    index.move_blocks(mover);
+                }
+            }
+            _ => self.zeros.move_blocks(mover),
+        });
     }
 
     /// Where a member lies.

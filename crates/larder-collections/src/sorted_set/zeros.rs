@@ -14,6 +14,7 @@
 
 use super::score::{ZERO, score_of};
 use crate::table::{Member, Table};
+use larder_packed::heap::Mover;
 
 /// See the module's comment.
 #[derive(Clone, Default)]
@@ -68,6 +69,13 @@ impl NegativeZeros {
             self.0 = left.filter(|members| !members.is_empty());
         }
         score
+    }
+
+    /// Moves the members' blocks, those that lie in sparse slabs and are not shared.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover) {
+        if let Some(members) = &mut self.0 {
+            members.move_blocks(mover);
+        }
     }
 
     /// Bytes of heap.

@@ -21,6 +21,8 @@
 
 use super::pack::Delivery;
 use super::pending::Records;
+use crate::relocation::move_arc;
+use larder_packed::heap::Mover;
 use larder_packed::stream_node::StreamId;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -111,6 +113,19 @@ impl Group {
     /// The consumers in order of their names.
     pub fn consumers(&self) -> impl ExactSizeIterator<Item = (ConsumerId, &Consumer)> {
         self.by_name.iter().map(|&number| (ConsumerId(number), self.consumer(ConsumerId(number))))
+    }
+
+    /// Moves the group's blocks, those that lie in sparse slabs and are not shared.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover) {
+        mover.each(1 + self.consumers.len(), |mover, part| match part.checked_sub(1) {
+            None => self.pending.move_blocks(mover),
+            Some(at) => {
+                let consumer = self.consumers[at].as_mut();
+                if let Some(consumer) = consumer.and_then(|consumer| move_arc(consumer, mover)) {
+                    consumer.pending.move_blocks(mover);
+                }
+            }
+        });
     }
 
     /// The consumer of a name.

@@ -51,7 +51,9 @@ pub use load::{LoadError, Loader};
 pub use node::UNUSED_WALKS;
 pub use range::{Lookup, Order, Reader};
 
+use crate::relocation::move_arc;
 use larder_packed::block::Direction;
+use larder_packed::heap::Mover;
 use node::Node;
 use std::sync::Arc;
 use tree::Tree;
@@ -176,6 +178,19 @@ impl Stream {
         let _ = self.0.nodes.walk(StreamId::ZERO, Direction::Forward, &mut |id, node| {
             f(id, &node.peek());
             std::ops::ControlFlow::<()>::Continue(())
+        });
+    }
+
+    /// Moves the stream's blocks, those that lie in sparse slabs and are not shared.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
+        let Some(data) = move_arc(&mut self.0, mover) else { return };
+        mover.each(1 + data.groups.len(), |mover, part| match part.checked_sub(1) {
+            None => data.nodes.move_blocks(mover),
+            Some(group) => {
+                if let Some(group) = move_arc(&mut data.groups[group], mover) {
+                    group.move_blocks(mover);
+                }
+            }
         });
     }
 

@@ -43,6 +43,7 @@ use crate::numbered::CountedNumber;
 use crate::varint::{number, put_number};
 use larder_packed::bytes::SharedBytes;
 use larder_packed::dictionary::{Compressor, RAW_MAX, raw_len};
+use larder_packed::heap::Mover;
 use larder_packed::stream_node::{StreamId, StreamNode};
 use std::ops::Deref;
 use std::sync::atomic::AtomicU8;
@@ -207,6 +208,15 @@ impl Block for Node {
 
     fn heap_bytes(&self) -> usize {
         self.bytes().heap_bytes()
+    }
+
+    fn move_block(&mut self, mover: &mut Mover) {
+        match self {
+            Node::Plain { node, .. } => node.move_block(mover),
+            Node::Cold { bytes, .. } => {
+                bytes.move_block(mover);
+            }
+        }
     }
 }
 

@@ -29,6 +29,7 @@ use super::tree::Block;
 use crate::counted_tree::Rows;
 use crate::varint::{number, put_number};
 use larder_packed::bytes::SharedBytes;
+use larder_packed::heap::Mover;
 use larder_packed::stream_node::StreamId;
 use std::ops::Range;
 
@@ -317,5 +318,9 @@ impl<P: Payload> Block for Pack<P> {
 
     fn heap_bytes(&self) -> usize {
         self.bytes.heap_bytes()
+    }
+
+    fn move_block(&mut self, mover: &mut Mover) {
+        self.bytes.move_block(mover);
     }
 }

@@ -3,6 +3,7 @@
 use super::pack::{Pack, Payload, RECORDS_MAX};
 use super::tree::{Block, Tree, Verdict};
 use larder_packed::block::Direction;
+use larder_packed::heap::Mover;
 use larder_packed::stream_node::StreamId;
 use std::ops::ControlFlow;
 
@@ -90,6 +91,11 @@ impl<P: Payload> Records<P> {
     /// Bytes of heap, estimated from `samples` packs; 0 looks at all.
     pub(super) fn heap_bytes(&self, samples: u64) -> u64 {
         self.tree.heap_bytes(samples)
+    }
+
+    /// Moves packs and nodes that lie in sparse slabs and are not shared.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover) {
+        self.tree.move_blocks(mover);
     }
 
     /// Number of packs.

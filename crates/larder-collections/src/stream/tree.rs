@@ -6,6 +6,7 @@
 
 use crate::counted_tree::{self, ByEnd, ByKey, Count, Node, Rows, Seek, Shape, Slots, SlotsOf};
 use larder_packed::block::Direction;
+use larder_packed::heap::Mover;
 use larder_packed::stream_node::StreamId;
 use std::iter::Peekable;
 use std::marker::PhantomData;
@@ -25,6 +26,9 @@ pub(super) trait Block: Clone {
 
     /// Bytes of heap.
     fn heap_bytes(&self) -> usize;
+
+    /// Moves the block if it lies in a sparse slab and is not shared.
+    fn move_block(&mut self, mover: &mut Mover);
 }
 
 /// The kind of tree that blocks by id are in.
@@ -186,6 +190,11 @@ impl<B: Block> Tree<B> {
             let (_, left) = current.insert((first, records(first, block).peekable()));
             advance(left, id)?
         }
+    }
+
+    /// Moves blocks and nodes that lie in sparse slabs and are not shared.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover) {
+        self.tree.move_blocks(mover, &mut B::move_block);
     }
 
     /// Bytes of heap: of the nodes, and of the blocks estimated from the first `samples`; 0 looks at all.

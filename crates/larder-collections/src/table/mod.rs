@@ -58,6 +58,8 @@ pub use place::{DEPTH_SLACK, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 
 use crate::key_table::{KeyHash, position};
 use crate::member_hash::MemberHash;
+use crate::relocation::move_arc;
+use larder_packed::heap::Mover;
 use larder_packed::segment::{Rows, Run};
 use place::Place;
 use std::marker::PhantomData;
@@ -132,6 +134,19 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     pub(crate) fn make_own(&mut self) {
         if let Shape::Run { run, .. } = &mut self.shape {
             run.make_own();
+        }
+    }
+
+    /// Moves the table's blocks, those that lie in sparse slabs and are not shared.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
+        match &mut self.shape {
+            Shape::Run { run, .. } => run.move_block(mover),
+            Shape::Small { rows, .. } => rows.move_blocks(mover),
+            Shape::Tree(tree) => {
+                if let Some(tree) = move_arc(tree, mover) {
+                    tree.root.move_blocks(mover);
+                }
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! The directory's nodes: 64 slots each, runs of slots as children.
 
+use crate::relocation::move_array;
+use larder_packed::heap::Mover;
 use larder_packed::segment::{Layout, Rows};
 use std::ops::Range;
 use std::sync::Arc;
@@ -146,6 +148,17 @@ impl<L: Layout> Child<L> {
         let only = Arc::make_mut(&mut node.children)[0].take();
         *self = only;
         Some(Merged { nodes_gone: 1 })
+    }
+
+    /// Moves segments and nodes that lie in sparse slabs and are not shared.
+    pub fn move_blocks(&mut self, mover: &mut Mover) {
+        match self {
+            Child::Leaf(leaf) => leaf.rows_mut().move_blocks(mover),
+            Child::Node(node) => {
+                let Some(children) = move_array(&mut node.children, mover) else { return };
+                mover.each(children.len(), |mover, at| children[at].move_blocks(mover));
+            }
+        }
     }
 
     /// Calls `f` with every leaf, in order, and its first position; `base` and `level_bits` are those of this child.

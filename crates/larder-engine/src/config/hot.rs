@@ -69,6 +69,20 @@ hot! {
     hash_max_listpack_value: AtomicI64,
     /// Hashes with the same field names share them.
     hash_shared_fields: AtomicBool,
+    /// Whether blocks are moved out of sparse slabs.
+    activedefrag: AtomicBool,
+    /// Percent of a core that this takes at the lower threshold.
+    active_defrag_cycle_min: AtomicI64,
+    /// Percent of a core that this takes at the upper threshold.
+    active_defrag_cycle_max: AtomicI64,
+    /// Microseconds of work between two pauses.
+    active_defrag_cycle_us: AtomicI64,
+    /// Percent of fragmentation below which nothing is moved.
+    active_defrag_threshold_lower: AtomicI64,
+    /// Percent of fragmentation from which on most time is taken.
+    active_defrag_threshold_upper: AtomicI64,
+    /// Bytes of fragmentation below which nothing is moved.
+    active_defrag_ignore_bytes: AtomicU64,
     /// Seconds without a use after which a value is compressed; 0 compresses none.
     compress_idle_time_s: AtomicI64,
     /// Values of files are compressed before they are put into the keyspace.

@@ -27,6 +27,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::host::{Host, LogLevel};
 use crate::keyspace::cold_state::ColdState;
 use crate::keyspace::deferred::{Background, Work};
+use crate::keyspace::defrag_state::DefragState;
 use crate::keyspace::departures::Departures;
 use crate::keyspace::key::Key;
 use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards};
@@ -89,6 +90,7 @@ pub struct Engine {
     pub(crate) trackers: Trackers,
     pub(crate) background: Background,
     pub(crate) cold: ColdState,
+    pub(crate) defrag: DefragState,
     pub(crate) eviction: Eviction,
     pub(crate) append_log: AppendLog,
     pub(crate) gate: Gate,
@@ -137,6 +139,7 @@ pub(crate) struct DebugSwitches {
     pub(crate) flush_sleep_us: AtomicU64,
     pub(crate) skips_checksums: AtomicBool,
     pub(crate) compresses_always: AtomicBool,
+    pub(crate) moves_always: AtomicBool,
 }
 
 impl Engine {
@@ -176,6 +179,7 @@ impl Engine {
             trackers: Trackers::default(),
             background,
             cold: ColdState::default(),
+            defrag: DefragState::default(),
             eviction: Eviction::default(),
             append_log: AppendLog::default(),
             gate,

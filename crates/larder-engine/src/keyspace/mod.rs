@@ -7,6 +7,7 @@ pub(crate) mod cold_samples;
 pub(crate) mod cold_state;
 pub(crate) mod deadlines;
 pub(crate) mod deferred;
+pub(crate) mod defrag_state;
 pub(crate) mod departures;
 pub(crate) mod encoding_limits;
 pub(crate) mod field_expiry;

@@ -27,6 +27,9 @@ const POLL: Duration = Duration::from_micros(500);
 /// How often it looks in vain before it waits to be woken.
 const IDLE_POLLS_MAX: u32 = 40;
 
+/// After so many objects threads give back the free blocks that they keep at hand.
+const OBJECTS_PER_RELEASE: u64 = 10_000;
+
 impl Engine {
     /// An engine with an empty keyspace, and its background threads.
     pub fn new(options: EngineOptions) -> Arc<Engine> {
@@ -47,6 +50,7 @@ impl Engine {
 /// Starts the threads; they end when the engine is gone.
 fn start(engine: &Weak<Engine>, work: Work) {
     super::cold::start(engine);
+    super::defrag::start(engine);
     let Work { to_drop, to_compress, counts, queued } = work;
     for (at, names) in to_compress.into_iter().enumerate() {
         let (free_engine, pack_engine) = (Weak::clone(engine), Weak::clone(engine));
@@ -63,6 +67,7 @@ fn spawn(kind: &str, at: usize, run: impl FnOnce(&MayWait) + Send + 'static) {
 }
 
 fn free_all(engine: &Weak<Engine>, garbage: &Mutex<Receiver<Garbage>>, counts: &Counts) {
+    let mut freed = 0;
     loop {
         // Those who have nothing to do wait for their turn to wait.
         let Ok(item) = garbage.lock().recv() else { return };
@@ -73,6 +78,11 @@ fn free_all(engine: &Weak<Engine>, garbage: &Mutex<Receiver<Garbage>>, counts: &
         if let Some(engine) = engine.upgrade() {
             engine.share_growth();
             engine.eviction.landed(evicted);
+            freed += objects;
+            if freed >= OBJECTS_PER_RELEASE && counts.pending.load(Relaxed) <= objects {
+                freed = 0;
+                engine.host.release_caches();
+            }
         }
         counts.pending.fetch_sub(objects, Relaxed);
         counts.freed.fetch_add(objects, Relaxed);

@@ -21,7 +21,7 @@ const LOCK_TRIES: u32 = 20;
 /// Locks a shard that a worker may hold. If the worker has lost its processor to this very thread, it gets it back best
 /// when this thread sleeps a little: one that yields, as those do who wait for a lock, gives away its turn of several
 /// milliseconds, and one that is woken costs the worker.
-fn lock_patiently<'e>(shards: &'e Shards, shard: usize, may_wait: &MayWait) -> ShardGuard<'e> {
+pub(super) fn lock_patiently<'e>(shards: &'e Shards, shard: usize, may_wait: &MayWait) -> ShardGuard<'e> {
     for _ in 0..LOCK_TRIES {
         for _ in 0..LOCK_LOOKS {
             if let Some(guard) = shards.lock_now(shard) {

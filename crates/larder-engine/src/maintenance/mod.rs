@@ -7,6 +7,7 @@ pub(crate) mod client_eviction;
 mod cluster;
 mod cold;
 pub(crate) mod cron;
+mod defrag;
 pub(crate) mod export_link;
 mod list_blocks;
 mod own_deadlines;

@@ -59,7 +59,7 @@ mod width;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
-use crate::heap;
+use crate::heap::{self, Mover};
 
 pub use build::Shape;
 pub use packed::LzfImage;
@@ -181,6 +181,15 @@ impl Block {
     /// Bytes that the heap gave for this block.
     pub fn heap_bytes(&self) -> usize {
         self.header().cap as usize
+    }
+
+    /// Moves the block if it lies in a sparse slab and is not shared.
+    pub fn move_block(&mut self, mover: &mut Mover) {
+        if self.is_unique() {
+            // SAFETY: this is the only reference, and the allocation has this many bytes (B1).
+            let moved = unsafe { mover.move_block(self.ptr.cast(), self.heap_bytes()) };
+            self.ptr = moved.map_or(self.ptr, NonNull::cast);
+        }
     }
 
     /// True if both are the same allocation.

@@ -28,7 +28,8 @@
 //!    offset of the first free block, 0 when none           1 if its other pages were given back to the system, else 0
 //! ```
 //! A slab with one live block left would otherwise keep all the memory that it ever touched: [`trim`] gives the whole
-//! pages inside free blocks back to the system.
+//! pages inside free blocks back to the system. Blocks that are smaller than pages are moved out of such slabs by a
+//! [`Mover`].
 //!
 //! Invariants:
 //! - H1: a block handed out lies wholly inside its slab, at `64 + k * size`, below `bump`.
@@ -41,8 +42,13 @@
 //!
 //! Tested at the foot of this file, and by every structure on top.
 
+mod mover;
 mod pieces;
+mod sparse;
 mod system;
+
+pub use mover::{Moved, Mover};
+pub use sparse::{FULL_EIGHTHS, set_sparse_query, sparse_bytes};
 
 use std::alloc::{Layout, dealloc};
 use std::cell::Cell;

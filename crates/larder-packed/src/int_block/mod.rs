@@ -37,7 +37,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use crate::heap;
+use crate::heap::{self, Mover};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -102,6 +102,15 @@ impl IntBlock {
     #[inline]
     pub fn heap_bytes(&self) -> usize {
         usize::from(self.header().cap) * 16
+    }
+
+    /// Moves the block if it lies in a sparse slab and is not shared.
+    pub fn move_block(&mut self, mover: &mut Mover) {
+        if self.is_unique() {
+            // SAFETY: this is the only reference, and the allocation has this many bytes (I1).
+            let moved = unsafe { mover.move_block(self.ptr.cast(), self.heap_bytes()) };
+            self.ptr = moved.map_or(self.ptr, NonNull::cast);
+        }
     }
 
     /// True if nobody else holds this block.

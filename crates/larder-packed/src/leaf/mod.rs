@@ -52,6 +52,7 @@ mod read;
 mod tests;
 
 use crate::buffer::{self, Buffer};
+use crate::heap::Mover;
 use std::ptr::NonNull;
 
 pub use draft::Draft;
@@ -111,6 +112,11 @@ impl Leaf {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Moves the leaf if it lies in a sparse slab and is not shared.
+    pub fn move_block(&mut self, mover: &mut Mover) {
+        self.0.move_block(mover);
     }
 
     /// Bytes that the heap gave for this leaf.

@@ -74,12 +74,12 @@ pub use rows::{
 pub use slot_set::SlotSet;
 pub use value_mut::{ValueMut, Whereabouts};
 
-use crate::heap;
+use crate::heap::{self, Mover};
 use page::{GROUP_BYTES, HEADER_BYTES, REFS_BYTES, capacity_for, footprint_of};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A segment that owns its allocation. Reading and in-place changes are those of [`Page`].
 #[repr(transparent)]
@@ -168,6 +168,14 @@ impl Segment {
         };
         joined.gather(right, |_| true);
         joined
+    }
+
+    /// Moves the segment if it lies in a sparse slab. Only its one reference may call this.
+    fn move_block(&mut self, mover: &mut Mover) {
+        debug_assert_eq!(self.refs().load(Ordering::Relaxed), 1);
+        // SAFETY: the segment owns its allocation of this capacity (I1), and all callers have the only reference.
+        let moved = unsafe { mover.move_growing(self.ptr, self.capacity()) };
+        self.ptr = moved.unwrap_or(self.ptr);
     }
 
     /// The address, to tell whether the segment has moved.

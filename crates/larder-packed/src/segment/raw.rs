@@ -1,5 +1,6 @@
 //! Values as records hold them: a kind and a raw pointer, or, when they are small, a kind and their bytes.
 
+use crate::heap::Mover;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -141,6 +142,9 @@ pub unsafe trait IntoRaw: Sized {
     /// Makes the value as small as it can be, before a record gets it.
     #[inline]
     fn settle(&mut self) {}
+
+    /// Moves the value's blocks, those that lie in sparse slabs and are not shared.
+    fn move_blocks(&mut self, _mover: &mut Mover) {}
 
     /// A number that differs after every change for which the value should [settle](Self::settle) again.
     #[inline]

@@ -17,7 +17,7 @@
 use super::raw::{
     Borrowed, COLD_KIND, COLD_KIND_EMBEDDED, EMBEDDED_KINDS_MAX, EMBEDDED_MAX, Embedded, IntoRaw, KINDS_MAX,
 };
-use crate::heap;
+use crate::heap::{self, Mover};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -411,6 +411,12 @@ pub(super) fn has_key(entry: &[u8], key: &[u8]) -> bool {
     key.len() > KEY_INLINE_MAX && unsafe { long_key(read_pointer(key_field(entry))) } == key
 }
 
+/// Whether the key or the value is a block of its own.
+#[inline]
+pub(super) fn has_block(entry: &[u8]) -> bool {
+    entry[0] & (OUT | KEY_OUT) != 0
+}
+
 /// Kind and pointer of a value that is not inline, and where the pointer lies.
 #[inline]
 pub(super) fn out_parts(entry: &[u8]) -> Option<(u8, NonNull<u8>, usize)> {
@@ -506,6 +512,20 @@ pub(super) unsafe fn free_long_key(entry: &[u8]) {
     if let KeyField::Out(ptr) = KeyField::of(entry) {
         // SAFETY: the record's own long key, stored by `store_long_key` with just this size.
         unsafe { heap::free(ptr, long_key_bytes(long_key(ptr))) };
+    }
+}
+
+/// Moves a record's long key if it has one that lies in a sparse slab.
+///
+/// # Safety
+/// `entry` is a live record, and nothing borrows its key.
+pub(super) unsafe fn move_long_key(entry: &mut [u8], mover: &mut Mover) {
+    let KeyField::Out(ptr) = KeyField::of(entry) else { return };
+    // SAFETY: the record's own long key, stored by `store_long_key` with just this size.
+    let moved = unsafe { mover.move_block(ptr, long_key_bytes(long_key(ptr))) };
+    if let Some(ptr) = moved {
+        let at = head_bytes(entry) + 1;
+        write_pointer(&mut entry[at..], ptr);
     }
 }
 

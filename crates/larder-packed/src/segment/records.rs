@@ -11,6 +11,7 @@ use super::record::{
 };
 use super::value_mut::ValueMut;
 use super::{Entries, Segment, SlotSet};
+use crate::heap::Mover;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -343,6 +344,28 @@ impl<V: IntoRaw> Records<V> {
         self.segment = Segment::join(&self.segment, &other.segment);
         // SAFETY: the records have moved, so only the bytes are freed, and the caller does not use `other` again.
         unsafe { std::ptr::drop_in_place(&raw mut other.segment) };
+    }
+
+    /// Moves the segment, its long keys and its values, those that lie in sparse slabs.
+    pub fn move_blocks(&mut self, mover: &mut Mover) {
+        if mover.is_at_start() {
+            self.segment.move_block(mover);
+        }
+        mover.each(self.segment.slots(), |mover, index| {
+            let Some(slot) = self.segment.slot(index) else { return };
+            let entry = self.segment.entry_mut(slot);
+            if !record::has_block(entry) {
+                return;
+            }
+            mover.key(|mover| {
+                // SAFETY: R1; nothing borrows the key.
+                unsafe { record::move_long_key(entry, mover) };
+                // SAFETY: R1.
+                if let Some(mut value) = unsafe { ValueMut::<V>::take_outside(entry) } {
+                    value.move_blocks(mover);
+                }
+            });
+        });
     }
 
     pub(super) fn set_depth(&mut self, depth: u32) {

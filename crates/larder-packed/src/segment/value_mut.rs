@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-/// A value of a record, to be changed: dereferences to `V`. A [cold](IntoRaw::is_cold) one is put into the form in which it is
+/// A value of a record, to be changed: dereferences to `V`. A [cold](super::Record::is_cold) one is put into the form in which it is
 /// used before.
 ///
 /// One that was outside goes back into the record when this is dropped. One that was embedded is in the record only while it

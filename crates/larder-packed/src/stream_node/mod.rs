@@ -42,6 +42,7 @@ pub use read::{Back, Cursor, Entries, Entry};
 
 use crate::block::Element;
 use crate::bytes::SharedBytes;
+use crate::heap::Mover;
 use crate::int;
 use crate::listpack::{END, HEADER, entry_at, push_element, push_int};
 
@@ -125,6 +126,11 @@ impl StreamNode {
     #[inline]
     pub fn len_bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Moves the node if it lies in a sparse slab and is not shared.
+    pub fn move_block(&mut self, mover: &mut Mover) {
+        self.bytes.move_block(mover);
     }
 
     /// Bytes of heap.

@@ -36,6 +36,7 @@ mod yielding;
 use crate::connection::output::Pool;
 use crate::connection::{Connection, Flags};
 use crate::crash;
+use crate::memory;
 use crate::replication::syncs::Syncs;
 use crate::shared::{FIRST_LISTENER, Post, Shared};
 use absent::Absent;
@@ -131,6 +132,8 @@ pub struct EventLoop {
     last_timers_ms: u64,
     /// When paused commands were last tried.
     last_retry_ms: u64,
+    /// How often the cache of free blocks was to be emptied.
+    releases_seen: u64,
 }
 
 /// A connection must be closed; whatever it has to say is lost.
@@ -186,6 +189,7 @@ impl EventLoop {
             next_worker: 0,
             last_timers_ms: 0,
             last_retry_ms: 0,
+            releases_seen: 0,
         }
     }
 
@@ -231,6 +235,7 @@ impl EventLoop {
 
     fn iteration(&mut self, events: &Events) {
         larder_engine::panic_if_armed();
+        memory::follow_release(&mut self.releases_seen);
         self.worker.engine().sleep_along();
         self.worker.tick();
         self.post().busy_since_ms.store(self.worker.wall_ms(), Relaxed);

@@ -109,12 +109,13 @@ impl Lockstep {
             }
             if kind == Kind::Larder {
                 // The first hashes have a shape, later ones not, and collections move into their records and out all the time.
-                // All values are compressed all the time.
+                // All values are compressed all the time, and all blocks are moved.
                 for line in [
                     "DEBUG HASH-SHAPES-FROM 1",
                     "DEBUG HASH-SHAPES-MAX 8",
                     "DEBUG EMBEDDED-MAX 48",
                     "DEBUG COMPRESS-ALWAYS 1",
+                    "DEBUG DEFRAG-ALWAYS 1",
                 ] {
                     assert_eq!(admin.ask(line).text(), "OK", "{line}");
                 }

@@ -1,6 +1,7 @@
 //! Model test: random operations on a set of integers and on a `BTreeSet`, compared after each step.
 
 use crate::int_set::IntSet;
+use crate::relocation::tests::move_some;
 use larder_testkit::seeds;
 use std::collections::BTreeSet;
 
@@ -46,6 +47,7 @@ impl Run {
     }
 
     fn step(&mut self) {
+        move_some(|mover| self.set.move_blocks(mover));
         match self.rng.usize(..20) {
             0..9 => self.insert_many(),
             9..13 => self.remove_many(),

@@ -2,6 +2,7 @@
 
 use super::{Counted, ExpireChange, Good, KeyHash, NewValue, Table, key};
 use crate::key_table::{Captured, OwnedValue};
+use crate::relocation::tests::move_some;
 use larder_testkit::{seed, seeds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,10 +67,12 @@ fn a_snapshot_is_the_table_as_it_was() {
         assert_eq!(table.capture_label(), Some(7));
         let mut got = Contents::new();
         let busy = rng.usize(..200);
+        let mut move_from = 0;
         loop {
             for _ in 0..rng.usize(..=busy) {
                 change(&mut table, &mut rng, keys, &live);
             }
+            move_from = move_some(|mover| table.move_blocks(move_from, mover)).unwrap_or(0);
             let more = table.capture_next(|entry| {
                 let again = got.insert(entry.key().to_vec(), seen(&Captured::of(&entry)));
                 assert!(again.is_none(), "visited twice, SEED={number}");

@@ -8,6 +8,7 @@ mod promises;
 mod sample;
 
 use super::{ExpireChange, IntoRaw, KINDS_MAX, KeyHash, KeyTable, NewValue};
+use larder_packed::heap::Mover;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -101,6 +102,12 @@ unsafe impl IntoRaw for Counted {
 
     unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Self {
         Counted { kind, cell: ptr.cast() }
+    }
+
+    fn move_blocks(&mut self, mover: &mut Mover) {
+        if mover.wants(self.cell.as_ptr().cast(), 16) {
+            self.change(self.kind, self.number());
+        }
     }
 }
 

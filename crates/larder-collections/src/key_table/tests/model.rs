@@ -2,6 +2,7 @@
 
 use super::{Chosen, Counted, ExpireChange, Good, KeyHash, NewValue, Table};
 use crate::key_table::{Attempt, Entry, Old, OwnedValue, Removed, ValueRef};
+use crate::relocation::tests::move_some;
 use larder_testkit::seed;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,19 +40,25 @@ struct Driver<H: KeyHash> {
     live: Arc<AtomicIsize>,
     keys: Keys,
     universe: u64,
+    /// Where the next blocks are moved.
+    move_from: u32,
 }
 
 impl<H: KeyHash> Driver<H> {
     fn new(seed: u64, keys: Keys, universe: u64) -> Self {
         let (table, model, live) = (Table::new(), HashMap::new(), Arc::default());
         let rng = fastrand::Rng::with_seed(seed);
-        Driver { table, model, rng, live, keys, universe }
+        Driver { table, model, rng, live, keys, universe, move_from: 0 }
     }
 
     /// `inserts` of 100 operations add, the others remove; both change and read as well.
     fn run(&mut self, steps: usize, inserts: u32) {
         for step in 0..steps {
             let key = self.key();
+            if step % 4 == 0 {
+                self.move_from =
+                    move_some(|mover| self.table.move_blocks(self.move_from, mover)).unwrap_or(0);
+            }
             match self.rng.u32(..100) {
                 0..50 if self.rng.u32(..100) < inserts => self.put(&key),
                 0..50 if self.rng.bool() => self.remove_if(&key),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use crate::list::{Codec, Direction, Fill, Job, List, ListOptions, Popped};
+use crate::relocation::tests::move_some;
 use larder_testkit::seeds;
 
 type Model = VecDeque<Vec<u8>>;
@@ -61,6 +62,7 @@ impl Run {
     }
 
     pub(super) fn step(&mut self) {
+        move_some(|mover| self.list.move_blocks(mover));
         let n = self.model.len();
         match self.rng.usize(..30) {
             0..10 => self.push_many(),

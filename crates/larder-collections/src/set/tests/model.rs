@@ -1,6 +1,7 @@
 //! Model test: random operations on sets and on sets of `std`, compared after each step.
 
 use super::{Model, Set, SetLimits, members};
+use crate::relocation::tests::move_some;
 use larder_testkit::seeds;
 use std::ops::ControlFlow;
 
@@ -40,6 +41,7 @@ impl Run {
 
     fn step(&mut self) {
         let at = self.rng.usize(..self.sets.len());
+        move_some(|mover| self.sets[at].0.move_blocks(mover));
         match self.rng.usize(..24) {
             0..8 => self.insert_many(at),
             8..11 => self.remove_many(at),

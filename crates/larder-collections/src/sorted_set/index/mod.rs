@@ -23,6 +23,7 @@
 mod segment;
 
 use super::slab::Slab;
+use larder_packed::heap::Mover;
 use larder_packed::leaf::{Leaf, Member};
 use segment::{Pair, Segment};
 use std::ops::RangeInclusive;
@@ -142,6 +143,11 @@ impl Index {
             None => end_of(prefix, depth),
         };
         NextLeaves { ids, end }
+    }
+
+    /// Moves segments that lie in sparse slabs and are not shared.
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover) {
+        self.segments.move_blocks(mover, Segment::move_block);
     }
 
     pub(super) fn segment_count(&self) -> usize {

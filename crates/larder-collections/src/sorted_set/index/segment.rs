@@ -12,6 +12,7 @@
 //! into a bit of depth and shifts: `known` counts the bits from the top that are still true, the others are zero.
 
 use larder_packed::buffer::Buffer;
+use larder_packed::heap::Mover;
 
 const HEADER: usize = 8;
 /// Entries by which a full segment grows.
@@ -40,6 +41,11 @@ impl Segment {
             pair.write(to);
         }
         segment
+    }
+
+    /// Moves the segment if it lies in a sparse slab and is not shared.
+    pub(super) fn move_block(&mut self, mover: &mut Mover) {
+        self.0.move_block(mover);
     }
 
     /// Number of entries.

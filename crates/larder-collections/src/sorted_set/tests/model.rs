@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::key_table::KeyHash;
 use crate::member_hash::{MemberHash, member_hash};
+use crate::relocation::tests::move_some;
 use crate::sorted_set::score::key_of;
 use crate::sorted_set::{Bound, Limits, Order, SortedSet, SortedSetEncoding};
 use larder_testkit::seeds;
@@ -123,6 +124,7 @@ impl<H: KeyHash> Run<H> {
     }
 
     fn step(&mut self) {
+        move_some(|mover| self.set.move_blocks(mover));
         match self.rng.usize(..24) {
             0..8 => {
                 for _ in 0..self.rng.usize(1..60) {

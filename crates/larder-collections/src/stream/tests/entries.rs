@@ -1,6 +1,7 @@
 //! Model test: random operations on a stream and on an ordered map, compared after each step.
 
 use crate::cold::{self, DictionaryRef};
+use crate::relocation::tests::move_some;
 use crate::stream::{
     Limits, Loader, NodeDone, NodeJob, NodeJobs, Order, Reader, Stream, StreamId, Trim, TrimTo,
 };
@@ -141,6 +142,7 @@ impl Run {
             1 => self.apply_late(),
             _ => {}
         }
+        move_some(|mover| self.stream.move_blocks(mover));
         match self.rng.u8(..12) {
             0..4 => self.append(),
             4 => self.trim(),

@@ -1,5 +1,6 @@
 //! Model test of groups, and what a million pending entries cost.
 
+use crate::relocation::tests::move_some;
 use crate::stream::{ConsumerId, Group, Pending, StreamId};
 use larder_testkit::seeds;
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ fn random_operations_agree_with_the_model() {
                 let found = group.find(name.as_bytes());
                 found.unwrap_or_else(|| group.create(name.as_bytes(), step).expect("there is none"))
             };
+            move_some(|mover| group.move_blocks(mover));
             match rng.u8(..12) {
                 0..6 => {
                     let (consumer, start) = (consumer(&mut group), rng.u64(..300));

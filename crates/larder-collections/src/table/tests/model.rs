@@ -2,6 +2,7 @@
 
 use super::{Chosen, Fields, Good, field};
 use crate::key_table::KeyHash;
+use crate::relocation::tests::move_some;
 use larder_testkit::seed;
 use std::collections::HashMap;
 
@@ -38,6 +39,9 @@ impl<H: KeyHash> Driver<H> {
         for step in 0..steps {
             let key = self.key();
             let at = self.rng.usize(..self.tables.len());
+            if step % 4 == 0 {
+                move_some(|mover| self.tables[at].0.move_blocks(mover));
+            }
             match self.rng.u32(..100) {
                 0..60 if self.rng.u32(..100) < inserts => self.put(at, &key),
                 0..60 => self.remove(at, &key),

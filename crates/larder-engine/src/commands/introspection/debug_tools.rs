@@ -52,6 +52,14 @@ pub(super) fn compress_always(context: &mut Context<'_>, args: Args<'_>) -> Comm
     Ok(())
 }
 
+/// `DEFRAG-ALWAYS 0|1`: whether blocks of all slabs are moved all the time.
+pub(super) fn defrag_always(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let on = crate::text::number::parse_i64(args.at(2)).is_some_and(|n| n != 0);
+    context.engine.debug.moves_always.store(on, Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
 /// `EMBEDDED-MAX bytes`: how large a collection may be that lives in the record of its key.
 pub(super) fn embedded_max(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     set_count(context, args, larder_collections::key_table::limit_embedded)

@@ -172,7 +172,7 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "mem_overhead_db_hashtable_rehashing": 0,
         "mem_aof_buffer": engine.append_log.buffer_bytes(),
         "mem_allocator": "jemalloc",
-        "active_defrag_running": 0,
+        "active_defrag_running": engine.defrag.running_percent(),
         "lazyfree_pending_objects": pending,
         "lazyfreed_objects": freed,
         "lists_waiting_for_compression": engine.background.compressing(),
@@ -271,6 +271,8 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     context.each_lent_shard(|data| tracked += data.read_keys.items())?;
     let engine = context.engine;
     let rates = &engine.rates;
+    let (defrag_ms, defrag_now_ms) = engine.defrag.time_ms(engine.mono_us());
+    let moved = engine.defrag.moved();
     let (exceeded_ms, exceeded_now_ms) = engine.eviction.exceeded_ms(engine.mono_us());
     let kb = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
     text.push_str("# Stats\r\n");
@@ -312,12 +314,12 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "total_forks": 0,
         "migrate_cached_sockets": engine.host.kept_connections(),
         "slave_expires_tracked_keys": engine.replication.own_deadlines.len(),
-        "active_defrag_hits": 0,
-        "active_defrag_misses": 0,
-        "active_defrag_key_hits": 0,
-        "active_defrag_key_misses": 0,
-        "total_active_defrag_time": 0,
-        "current_active_defrag_time": 0,
+        "active_defrag_hits": moved.blocks,
+        "active_defrag_misses": moved.left,
+        "active_defrag_key_hits": moved.keys,
+        "active_defrag_key_misses": moved.keys_left,
+        "total_active_defrag_time": defrag_ms,
+        "current_active_defrag_time": defrag_now_ms,
         "tracking_total_keys": engine.trackers.keys.load(Relaxed),
         "tracking_total_items": tracked,
         "tracking_total_prefixes": engine.trackers.prefixes.len(),

@@ -243,7 +243,8 @@ pub(super) fn doctor(context: &mut Context<'_>, _args: Args<'_>) -> CommandResul
         }
         if memory.rss > memory.used * 7 / 5 {
             text += "* The resident memory is more than 40 % above the memory in use: much was freed a moment ago, or the allocator's \
-                     pages are only partly in use.\n";
+                     pages are only partly in use. MEMORY PURGE moves data together; with 'activedefrag yes' the server does so \
+                     when it pays.\n";
         }
         let shapes = larder_collections::shapes::stats();
         if shapes.times_full > 0 && shapes.shapes * 8 > SHAPES_MAX * 7 {
@@ -280,6 +281,7 @@ pub(super) fn malloc_stats(context: &mut Context<'_>, _args: Args<'_>) -> Comman
 }
 
 pub(super) fn purge(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.engine.defrag.ask();
     context.engine.host.purge();
     context.reply.ok();
     Ok(())

@@ -4,7 +4,7 @@ use super::row::*;
 use crate::config::choices::{Choice, MaxmemoryPolicy};
 
 /// What these options shape.
-const DEFRAG: &str = "active defragmentation";
+const DEFRAG: &str = "active defragmentation of collections in one piece";
 
 pub(super) static OPTIONS: &[Opt] = &[
     memory("maxmemory", 0, ULONG_MAX, "0")
@@ -46,12 +46,28 @@ pub(super) static OPTIONS: &[Opt] = &[
         .hot_bool(|h| &h.lazyfree_lazy_user_flush)
         .does("Makes `FLUSHALL` and `FLUSHDB` asynchronous unless `SYNC` is given.", "options/main.rs"),
     yes_no("activerehashing", "yes").dormant("incremental rehashing"),
-    yes_no("activedefrag", "no").ignored("no active defragmentation"),
-    int("active-defrag-cycle-min", 1, 99, "1").dormant(DEFRAG),
-    int("active-defrag-cycle-max", 1, 99, "25").dormant(DEFRAG),
-    int("active-defrag-cycle-us", 0, 100_000, "500").dormant(DEFRAG),
-    int("active-defrag-threshold-lower", 0, 1000, "10").dormant(DEFRAG),
-    int("active-defrag-threshold-upper", 0, 1000, "100").dormant(DEFRAG),
-    memory("active-defrag-ignore-bytes", 1, LONG_MAX, "104857600").dormant(DEFRAG),
+    yes_no("activedefrag", "no").hot_bool(|h| &h.activedefrag).does(
+        "Moves data out of memory pages that are mostly free, so that these go back to the system.",
+        "defrag.rs",
+    ),
+    int("active-defrag-cycle-min", 1, 99, "1")
+        .hot_int(|h| &h.active_defrag_cycle_min)
+        .does("Percent of a core for active defragmentation at `active-defrag-threshold-lower`.", "defrag.rs"),
+    int("active-defrag-cycle-max", 1, 99, "25")
+        .hot_int(|h| &h.active_defrag_cycle_max)
+        .does("Percent of a core for active defragmentation at `active-defrag-threshold-upper`.", "defrag.rs"),
+    int("active-defrag-cycle-us", 0, 100_000, "500").hot_int(|h| &h.active_defrag_cycle_us).does(
+        "Microseconds that active defragmentation works at a time, before it pauses. It locks a part of the keys for about 100 microseconds at a time.",
+        "defrag.rs",
+    ),
+    int("active-defrag-threshold-lower", 0, 1000, "10")
+        .hot_int(|h| &h.active_defrag_threshold_lower)
+        .does("Percent of fragmentation below which active defragmentation does not start: memory that moving data can free, in relation to the memory in use.", "defrag.rs"),
+    int("active-defrag-threshold-upper", 0, 1000, "100")
+        .hot_int(|h| &h.active_defrag_threshold_upper)
+        .does("Percent of fragmentation at which active defragmentation takes `active-defrag-cycle-max` percent of a core.", "defrag.rs"),
+    memory("active-defrag-ignore-bytes", 1, LONG_MAX, "104857600")
+        .hot_unsigned(|h| &h.active_defrag_ignore_bytes)
+        .does("Bytes of fragmentation below which active defragmentation does not start.", "defrag.rs"),
     int("active-defrag-max-scan-fields", 1, LONG_MAX, "1000").dormant(DEFRAG),
 ];

@@ -41,7 +41,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     ),
     int("compress-idle-time", 0, INT_MAX, "0").hot_int(|h| &h.compress_idle_time_s).does(
         "Seconds without a read or a write after which a value is compressed in memory; 0 disables it. Not in Valkey.",
-        "options/data.rs",
+        "cold.rs",
     ),
     int("set-max-intset-entries", 0, LONG_MAX, "512").hot_int(|h| &h.set_max_intset_entries).does(
         "Maximum number of members of a set of integers for which `OBJECT ENCODING` reports `intset`.",

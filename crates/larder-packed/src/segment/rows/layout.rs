@@ -2,6 +2,7 @@
 
 use super::super::page::Slot;
 use crate::bytes::SharedBytes;
+use crate::heap::Mover;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -145,6 +146,19 @@ impl<'a, L: Layout> Row<'a, L> {
 pub(super) fn put_out(at: &mut [u8], string: &[u8]) {
     let raw = SharedBytes::new(string).into_raw().as_ptr().expose_provenance();
     at.copy_from_slice(&raw.to_ne_bytes());
+}
+
+/// Moves the string of the pointer at an offset if it lies in a sparse slab and is not shared.
+///
+/// # Safety
+/// [`put_out`] has written there, and the string is alive and known to the entry only, but for those that count.
+pub(super) unsafe fn move_out(entry: &mut [u8], at: usize, mover: &mut Mover) {
+    // SAFETY: the caller; the entry gets the pointer that is good then.
+    let mut string = unsafe { borrow_out(entry, at) };
+    if string.move_block(mover) {
+        let raw = ManuallyDrop::into_inner(string).into_raw().as_ptr().expose_provenance();
+        entry[at..][..POINTER_BYTES].copy_from_slice(&raw.to_ne_bytes());
+    }
 }
 
 /// The string of the pointer at an offset.

@@ -27,6 +27,7 @@ use super::Segment;
 use super::entries::Entries;
 use super::page::{Page, Slot, footprint_of};
 use crate::bytes::SharedBytes;
+use crate::heap::Mover;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -202,6 +203,27 @@ impl<L: Layout> Rows<L> {
     /// Notes the depth.
     pub fn set_depth(&mut self, depth: u32) {
         self.make_mut(0).set_depth(depth);
+    }
+
+    /// Moves the segment and its out-of-line strings, those that lie in sparse slabs and are not shared.
+    pub fn move_blocks(&mut self, mover: &mut Mover) {
+        if self.is_shared() {
+            return;
+        }
+        if mover.is_at_start() {
+            self.segment.move_block(mover);
+        }
+        if !self.segment.is_marked() {
+            return;
+        }
+        mover.each(self.segment.slots(), |mover, index| {
+            let Some(slot) = self.segment.slot(index) else { return };
+            let entry = self.segment.entry_mut(slot);
+            for at in L::outs(entry).into_iter().flatten() {
+                // SAFETY: W1, and nobody else knows the segment.
+                unsafe { layout::move_out(entry, at, mover) };
+            }
+        });
     }
 
     /// Bytes of the segment and of its out-of-line strings. O(entries) if there are such strings.

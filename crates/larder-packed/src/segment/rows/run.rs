@@ -26,6 +26,7 @@ use super::super::page::Slot;
 use super::super::raw::InRecord;
 use super::Rows;
 use super::layout::{Layout, Row};
+use crate::heap::Mover;
 use crate::small_bytes::{ROOM, SmallBytes};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -103,6 +104,11 @@ impl<L: Layout> Run<L> {
     #[inline]
     pub fn make_own(&mut self) {
         self.bytes.make_own(0);
+    }
+
+    /// Moves the bytes if they lie in a sparse slab and are not shared.
+    pub fn move_block(&mut self, mover: &mut Mover) {
+        self.bytes.move_block(mover);
     }
 
     fn of(bytes: SmallBytes) -> Self {
