@@ -109,12 +109,25 @@ fn moved(value: &str, count: u32) -> (u64, u64, u64) {
     wait(&mut client, "blocks are moved", |client| {
         figure(client, "total_active_defrag_time") > 0 && figure(client, "active_defrag_running") == 0
     });
-    let after = resident(&server).saturating_sub(start.0);
+    let used = figure(&mut client, "used_memory").saturating_sub(start.1);
+    // The allocator returns the pages a little later.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut after = resident(&server).saturating_sub(start.0);
+    while !is_back(before, after, used) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+        after = resident(&server).saturating_sub(start.0);
+    }
     assert_eq!(client.ask("DEBUG DIGEST"), digest);
     assert!(
         figure(&mut client, "active_defrag_hits") > 0 && figure(&mut client, "active_defrag_key_hits") > 0
     );
-    (before, after, figure(&mut client, "used_memory").saturating_sub(start.1))
+    (before, after, used)
+}
+
+/// Whether the pages are about what is needed. Each of some hundred sizes has a slab that is not full:
+/// up to 3 MB where values have many sizes.
+fn is_back(before: u64, after: u64, used: u64) -> bool {
+    after <= used * 5 / 4 + (3 << 20) && after * 4 <= before * 3
 }
 
 #[test]
@@ -123,8 +136,7 @@ fn memory_comes_back_from_every_structure() {
     for (name, value, count) in VALUES.into_iter().chain(LARGE) {
         let (before, after, used) = moved(value, count);
         println!("{name}: {before} bytes of pages, then {after} for {used} bytes");
-        // Each of some hundred sizes has a slab that is not full.
-        if after > used * 5 / 4 + (2 << 20) || after * 4 > before * 3 {
+        if !is_back(before, after, used) {
             failed.push((name, before, after, used));
         }
     }
@@ -138,9 +150,17 @@ fn it_starts_above_the_thresholds_only() {
     fill(&mut client, VALUES[0].1, VALUES[0].2);
     delete_most(&mut client);
     // The first look is long over when a second server that may start has moved its blocks.
-    let eager =
-        ["--activedefrag", "yes", "--active-defrag-ignore-bytes", "1mb", "--active-defrag-cycle-min", "25"];
-    let second = Server::larder(&[&ARGS[..], &eager].concat());
+    let eager = [
+        ["--activedefrag", "yes"],
+        ["--active-defrag-ignore-bytes", "1mb"],
+        ["--active-defrag-cycle-min", "25"],
+        ["--active-defrag-cycle-max", "50"],
+        ["--active-defrag-cycle-us", "400"],
+        ["--active-defrag-threshold-lower", "5"],
+        ["--active-defrag-threshold-upper", "50"],
+    ];
+    let eager = eager.as_flattened();
+    let second = Server::larder(&[&ARGS[..], eager].concat());
     let mut other = second.client();
     fill(&mut other, VALUES[0].1, VALUES[0].2);
     delete_most(&mut other);

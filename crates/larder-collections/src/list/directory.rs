@@ -6,7 +6,6 @@ use std::sync::Arc;
 use larder_packed::block::{Block, Direction, Limit};
 use larder_packed::heap::Mover;
 
-use super::List;
 use super::ahead::{Ahead, WorkCache};
 use super::tree::{EMPTY, Tree, first_offset};
 use crate::relocation::move_arc;
@@ -38,20 +37,6 @@ pub(crate) struct ListTree {
     pub(super) work: WorkCache,
 }
 
-impl List {
-    /// Moves the list's blocks, those that lie in sparse slabs and are not shared.
-    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
-        match self {
-            List::Packed(block) => block.move_block(mover),
-            List::Tree(Directory(tree)) => {
-                if let Some(tree) = move_arc(tree, mover) {
-                    tree.move_blocks(mover);
-                }
-            }
-        }
-    }
-}
-
 impl ListTree {
     /// A directory of one block.
     pub(super) fn of(head: Block) -> ListTree {
@@ -69,7 +54,7 @@ impl ListTree {
     }
 
     /// Moves blocks and nodes that lie in sparse slabs and are not shared.
-    fn move_blocks(&mut self, mover: &mut Mover) {
+    pub(super) fn move_blocks(&mut self, mover: &mut Mover) {
         let ListTree { head, tail, inner, .. } = self;
         mover.each(3, |mover, part| match part {
             0 => head.move_block(mover),

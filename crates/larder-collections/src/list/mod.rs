@@ -47,7 +47,9 @@ mod tree;
 
 use std::sync::Arc;
 
+use crate::relocation::move_arc;
 use larder_packed::block::Block;
+use larder_packed::heap::Mover;
 
 use directory::ListTree;
 
@@ -99,6 +101,18 @@ impl List {
         match self {
             List::Tree(tree) => Arc::make_mut(&mut tree.0),
             List::Packed(_) => unreachable!("it was just made a tree"),
+        }
+    }
+
+    /// Moves the list's blocks, those that lie in sparse slabs and are not shared.
+    pub(crate) fn move_blocks(&mut self, mover: &mut Mover) {
+        match self {
+            List::Packed(block) => block.move_block(mover),
+            List::Tree(Directory(tree)) => {
+                if let Some(tree) = move_arc(tree, mover) {
+                    tree.move_blocks(mover);
+                }
+            }
         }
     }
 

@@ -66,7 +66,7 @@ fn is_sparse(ptr: *const u8) -> bool {
     of.free * 8 >= of.blocks * (8 - FULL_EIGHTHS) && of.free > 0 && of.free_in_all >= of.blocks && !is_serving
 }
 
-/// What jemalloc says of an address that it gave, or of one behind it.
+/// What jemalloc says of an address that it gave, or of one in the same block.
 fn utilization(ptr: *const u8) -> Option<Utilization> {
     static NAME: OnceLock<Option<Name>> = OnceLock::new();
     let name = NAME.get_or_init(|| look_up(c"experimental.utilization.query")).as_ref()?;

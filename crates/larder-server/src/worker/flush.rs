@@ -146,12 +146,36 @@ impl EventLoop {
         }
     }
 
-    /// Holds the connection's output back until the log is safe up to a position, if replies wait for that. In a round that a
-    /// script allows the others, this thread may hold shards and does not write the log itself.
+    /// Holds the connection's output back until the log is safe up to a position, if another thread
+    /// is going to write that.
     pub(super) fn hold(&self, connection: &mut Connection, position: u64) {
-        if (self.in_round || self.waits_for_sync()) && self.worker.engine().append_log().is_on() {
+        if self.leaves_writing() && self.worker.engine().append_log().is_on() {
             connection.hold = connection.hold.max(position);
         }
+    }
+
+    /// Holds back what is to be sent, before the first round that a script allows the others.
+    pub(super) fn hold_unsent(&mut self) {
+        let log = self.worker.engine().append_log();
+        if !log.is_on() {
+            return;
+        }
+        let end = log.end();
+        self.log_seen = self.log_seen.max(end);
+        for &slot in &self.dirty {
+            if let Some(mut connection) = self.slots.take(slot) {
+                connection.hold = connection.hold.max(end);
+                self.slots.put(slot, connection);
+            }
+        }
+    }
+
+    /// Whether the log's thread writes what this round's commands have done: when replies wait for
+    /// the disk, and in a round that a script allows the others, as this thread may hold shards then.
+    /// It is the same for all steps of a round: if the policy changed between a command and the
+    /// writing, the reply would leave and nobody would have written what it tells of.
+    pub(super) fn leaves_writing(&self) -> bool {
+        self.in_round || self.always_syncs
     }
 
     /// The position up to which the log is as safe as replies ask for: on the disk with `appendfsync always`, else in the
@@ -162,6 +186,7 @@ impl EventLoop {
     }
 
     /// Whether replies wait until what they tell of is on the disk.
+    /// The option may change at any time; [`leaves_writing`](Self::leaves_writing) is for a round.
     pub(super) fn waits_for_sync(&self) -> bool {
         self.shared.config.hot.appendfsync.get() == AppendFsync::Always
     }

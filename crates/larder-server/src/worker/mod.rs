@@ -79,6 +79,8 @@ pub struct EventLoop {
     spare: Option<Box<Worker>>,
     /// This is a round that a script allows the other connections.
     in_round: bool,
+    /// Replies of this round wait until what they tell of is on the disk.
+    always_syncs: bool,
     slots: Slots,
     /// Slots by client id, for mail.
     by_id: HashMap<u64, usize, foldhash::fast::RandomState>,
@@ -161,6 +163,7 @@ impl EventLoop {
             worker: Box::new(worker),
             spare: None,
             in_round: false,
+            always_syncs: false,
             slots: Slots::default(),
             by_id: HashMap::default(),
             list: Vec::new(),
@@ -236,6 +239,7 @@ impl EventLoop {
     fn iteration(&mut self, events: &Events) {
         larder_engine::panic_if_armed();
         memory::follow_release(&mut self.releases_seen);
+        self.always_syncs = self.waits_for_sync();
         self.worker.engine().sleep_along();
         self.worker.tick();
         self.post().busy_since_ms.store(self.worker.wall_ms(), Relaxed);
@@ -288,7 +292,7 @@ impl EventLoop {
         }
         self.log_written = end;
         let log = self.worker.engine().append_log();
-        if self.in_round || self.waits_for_sync() {
+        if self.leaves_writing() {
             log.wake_writer();
         } else {
             self.persist.write_log_to(end);

@@ -76,6 +76,7 @@ impl EventLoop {
             self.list.extend(self.serving.drain(..).rev());
             // The connection that runs the script still needs the bytes in the old one.
             self.scratch.resize(READ_BYTES, 0);
+            self.hold_unsent();
         }
         let is_idle = self.list.is_empty() && self.dirty.is_empty();
         let patience = if is_idle { patience } else { Duration::ZERO };

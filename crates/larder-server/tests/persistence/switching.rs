@@ -165,3 +165,37 @@ fn a_server_whose_persistence_is_switched_can_be_killed_at_any_time() {
         live(&mut server, &mut rng, &format!("SEED={seed} round {number}"));
     }
 }
+
+/// A policy that changes between a command and the writing of the log: the reply leaves when somebody
+/// has written what it tells of.
+#[test]
+fn no_change_of_the_sync_policy_lets_a_reply_leave_early() {
+    let args = ["--threads", "2", "--appendonly", "yes", "--appendfsync", "always"];
+    let mut server = Server::larder(&args);
+    let mut rng = fastrand::Rng::with_seed(seed(9));
+    for number in 0..if full_run() { 1000 } else { 100 } {
+        let mut client = server.client();
+        let round = Round::default();
+        let lengths: [u64; WRITERS] = std::array::from_fn(|writer| length(&mut client, writer, "before"));
+        round.acknowledged.iter().zip(lengths).for_each(|(count, len)| count.store(len, SeqCst));
+        let end = Instant::now() + Duration::from_micros(rng.u64(5_000..40_000));
+        thread::scope(|scope| {
+            for (writer, &from) in lengths.iter().enumerate() {
+                let (client, round) = (server.client(), &round);
+                scope.spawn(move || write(client, writer, from, round));
+            }
+            while Instant::now() < end {
+                for policy in ["everysec", "always"] {
+                    client.cmd(&["CONFIG", "SET", "appendfsync", policy]);
+                }
+            }
+            server.kill();
+        });
+        assert!(server.start_again(&args), "round {number}: {}", server.log());
+        let mut client = server.client();
+        for (writer, kept) in round.acknowledged().into_iter().enumerate() {
+            let found = length(&mut client, writer, "after");
+            assert!(found >= kept, "round {number}: list {writer} has {found} of {kept}");
+        }
+    }
+}
