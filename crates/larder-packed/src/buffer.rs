@@ -84,10 +84,10 @@ impl Buffer {
 
     /// Moves the buffer if it lies in a sparse slab and is not shared.
     pub fn move_block(&mut self, mover: &mut Mover) {
+        let size = self.heap_bytes();
         if self.is_unique() {
             // SAFETY: this is the only reference, and the allocation has this many bytes (I1).
-            let moved = unsafe { mover.move_block(self.0.cast(), self.heap_bytes()) };
-            self.0 = moved.map_or(self.0, NonNull::cast);
+            unsafe { mover.move_block(&mut self.0, size) };
         }
     }
 

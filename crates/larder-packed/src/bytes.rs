@@ -188,13 +188,9 @@ impl SharedBytes {
 
     /// Moves the string if it lies in a sparse slab and is not shared; returns whether it has moved.
     pub fn move_block(&mut self, mover: &mut Mover) -> bool {
-        if self.header().rc.load(Ordering::Acquire) != 1 {
-            return false;
-        }
+        let (is_own, size) = (self.header().rc.load(Ordering::Acquire) == 1, self.heap_bytes());
         // SAFETY: this is the only reference, and the allocation has this many bytes (I2).
-        let moved = unsafe { mover.move_block(self.0.cast(), self.heap_bytes()) };
-        self.0 = moved.map_or(self.0, NonNull::cast);
-        moved.is_some()
+        is_own && unsafe { mover.move_block(&mut self.0, size) }
     }
 
     /// Bytes of heap that the string takes.

@@ -1,6 +1,6 @@
 //! Values that nobody has used for a while, compressed.
 //!
-//! A cold value is another form of a value that has an image: a string, or a collection in one block. It is read by
+//! A cold value is another form of a value that has an image: a string, a small collection, or a list. It is read by
 //! decompressing a copy, and changed by putting the value back into the form in which it is used. Nobody above the table of
 //! the keyspace sees it, but those who ask for the form in which a value is kept.
 //!
@@ -19,7 +19,7 @@ pub(crate) mod forced;
 pub(crate) mod registry;
 
 pub use forced::force;
-pub use registry::{DICTIONARIES_MAX, Dictionary, DictionaryRef, add, stats, sweep};
+pub use registry::{Dictionary, DictionaryRef, add, stats, sweep};
 
 use crate::hash::HashEncoding;
 use crate::list::ListEncoding;
@@ -46,7 +46,7 @@ const ROOM_FORCED: usize = 64;
 /// The type of a cold value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColdType {
-    /// A string that does not fit its record.
+    /// A string.
     String,
     /// A hash.
     Hash,
@@ -61,15 +61,15 @@ pub enum ColdType {
 /// The encoding of a cold value, as its type names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColdEncoding {
-    /// A string has one.
+    /// The encoding of a string.
     String,
-    /// Of a hash.
+    /// The encoding of a hash.
     Hash(HashEncoding),
-    /// Of a list.
+    /// The encoding of a list.
     List(ListEncoding),
-    /// Of a sorted set.
+    /// The encoding of a sorted set.
     SortedSet(SortedSetEncoding),
-    /// Of a set.
+    /// The encoding of a set.
     Set(SetEncoding),
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most dictionaries at a time.
-pub const DICTIONARIES_MAX: usize = 256;
+const DICTIONARIES_MAX: usize = 256;
 
 static PLACES: [AtomicPtr<Dictionary>; DICTIONARIES_MAX] =
     [const { AtomicPtr::new(null_mut()) }; DICTIONARIES_MAX];

@@ -1,7 +1,7 @@
 //! Values that are kept in another form while nobody uses them.
 //!
-//! Who makes the form does so from a clone, while others use the table: [`Found`] says what the record held then. The form
-//! takes its place if the record still holds the same.
+//! The form is made from a clone, while others use the table. [`Found`] keeps what the record held when the clone was
+//! made; the form takes its place if the record still holds the same.
 
 use super::hash::KeyHash;
 use super::{Entry, IntoRaw, KeyTable, NewValue};

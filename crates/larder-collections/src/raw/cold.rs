@@ -1,4 +1,5 @@
-//! Cold values: made of values, and made back into them; as raw pointers and as the bytes of records: each counts its dictionary and its shape.
+//! Cold values are made of values here, and made back into them. As a raw pointer and as the bytes of a
+//! record, each counts its dictionary and its shape.
 
 use super::value::{Image, type_of_image};
 use crate::cold::{

@@ -282,7 +282,8 @@ impl Class {
 
     /// Makes the first dictionary.
     fn train(&mut self, samples: &Samples) {
-        self.dictionary = samples.train_if_useful(DICTIONARY_BYTES).and_then(cold::add);
+        let trained = samples.train_if_useful(DICTIONARY_BYTES);
+        self.dictionary = trained.and_then(|(trained, _)| cold::add(trained));
         if self.dictionary.is_none() {
             self.trials.wait();
         }

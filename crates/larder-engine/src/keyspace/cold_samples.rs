@@ -59,12 +59,12 @@ impl Samples {
         self.all.len()
     }
 
-    /// A dictionary with which samples that are held back shrink by a tenth.
-    pub(crate) fn train_if_useful(&self, len: usize) -> Option<Dictionary> {
-        self.train(len).filter(|trained| {
-            let (plain, packed) = self.sizes_with(trained);
-            packed * 10 <= plain * 9
-        })
+    /// A dictionary with which samples that are held back shrink by a tenth, and the bytes of those,
+    /// plain and as they are kept with it.
+    pub(crate) fn train_if_useful(&self, len: usize) -> Option<(Dictionary, (usize, usize))> {
+        let trained = self.train(len)?;
+        let (plain, packed) = self.sizes_with(&trained);
+        (packed * 10 <= plain * 9).then_some((trained, (plain, packed)))
     }
 
     /// The samples that are held back, or the others.

@@ -14,9 +14,7 @@ pub(crate) struct ColdState {
     forgotten: AtomicU64,
     /// The dictionaries in use, by database.
     dictionaries: Mutex<Vec<Dictionaries>>,
-    values: AtomicU64,
-    raw_bytes: AtomicU64,
-    packed_bytes: AtomicU64,
+    figures: Mutex<ColdFigures>,
 }
 
 /// Values that are compressed.
@@ -84,17 +82,11 @@ impl ColdState {
 
     /// Stores what a walk over the keyspace has found.
     pub(crate) fn store(&self, figures: ColdFigures) {
-        self.values.store(figures.values, Relaxed);
-        self.raw_bytes.store(figures.raw_bytes, Relaxed);
-        self.packed_bytes.store(figures.packed_bytes, Relaxed);
+        *self.figures.lock() = figures;
     }
 
     /// What the last walk has found.
     pub(crate) fn figures(&self) -> ColdFigures {
-        ColdFigures {
-            values: self.values.load(Relaxed),
-            raw_bytes: self.raw_bytes.load(Relaxed),
-            packed_bytes: self.packed_bytes.load(Relaxed),
-        }
+        *self.figures.lock()
     }
 }

@@ -1,6 +1,7 @@
 //! What the thread that moves blocks is asked for, and what it has done.
 
 use larder_packed::heap::Moved;
+use parking_lot::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -14,10 +15,7 @@ pub(crate) struct DefragState {
     since_us: AtomicU64,
     /// Length of the runs that have ended.
     total_us: AtomicU64,
-    blocks: AtomicU64,
-    left: AtomicU64,
-    keys: AtomicU64,
-    keys_left: AtomicU64,
+    moved: Mutex<Moved>,
 }
 
 impl DefragState {
@@ -47,20 +45,12 @@ impl DefragState {
 
     /// Notes what the thread has done since it began.
     pub(crate) fn note(&self, moved: Moved) {
-        self.blocks.store(moved.blocks, Relaxed);
-        self.left.store(moved.left, Relaxed);
-        self.keys.store(moved.keys, Relaxed);
-        self.keys_left.store(moved.keys_left, Relaxed);
+        *self.moved.lock() = moved;
     }
 
     /// What the thread has done since it began.
     pub(crate) fn moved(&self) -> Moved {
-        Moved {
-            blocks: self.blocks.load(Relaxed),
-            left: self.left.load(Relaxed),
-            keys: self.keys.load(Relaxed),
-            keys_left: self.keys_left.load(Relaxed),
-        }
+        *self.moved.lock()
     }
 
     /// Percent of a core that the present run may take; 0 without one.

@@ -49,8 +49,9 @@ impl Engine {
 
 /// Starts the threads; they end when the engine is gone.
 fn start(engine: &Weak<Engine>, work: Work) {
-    super::cold::start(engine);
-    super::defrag::start(engine);
+    let (cold_engine, defrag_engine) = (Weak::clone(engine), Weak::clone(engine));
+    spawn("larder-cold", 0, move |may_wait| super::cold::run(&cold_engine, may_wait));
+    spawn("larder-defrag", 0, move |may_wait| super::defrag::run(&defrag_engine, may_wait));
     let Work { to_drop, to_compress, counts, queued } = work;
     for (at, names) in to_compress.into_iter().enumerate() {
         let (free_engine, pack_engine) = (Weak::clone(engine), Weak::clone(engine));

@@ -11,14 +11,14 @@
 //! not.
 
 use super::list_blocks::compress_some;
-use super::pace::Pace;
+use super::pace::{Pace, lock_patiently};
 use crate::engine::Engine;
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::cold_classes::Classes;
 use crate::keyspace::cold_state::ColdFigures;
 use crate::keyspace::encoding_limits::list_options;
 use crate::keyspace::key::{Key, SHARDS};
-use crate::keyspace::locks::{MayWait, spawn_background};
+use crate::keyspace::locks::MayWait;
 use crate::panic_on_demand::panic_if_armed;
 use larder_collections::cold;
 use larder_collections::key_table::{Entry, Found, ValueRef};
@@ -57,14 +57,8 @@ impl Engine {
     }
 }
 
-/// Starts the thread; it ends when the engine is gone.
-pub(super) fn start(engine: &Weak<Engine>) {
-    let engine = Weak::clone(engine);
-    spawn_background("larder-cold", move |may_wait| run(&engine, may_wait))
-        .expect("the system lets the process have some more threads");
-}
-
-fn run(engine: &Weak<Engine>, may_wait: &MayWait) {
+/// What the thread does until the engine is gone.
+pub(super) fn run(engine: &Weak<Engine>, may_wait: &MayWait) {
     let mut compressing = Compressing::default();
     let mut period = PERIOD;
     loop {
@@ -181,7 +175,7 @@ impl Compressing {
         may_wait: &MayWait,
     ) -> Option<u64> {
         let (rules, now_s) = (AccessRules::load(&engine.config.hot), crate::clock::wall_s());
-        let data = engine.shards.lock_one(shard, may_wait);
+        let data = lock_patiently(&engine.shards, shard, may_wait);
         let table = data.tables().get(db)?;
         if self.classes.len() <= db {
             let more = self.classes.len()..=db;
@@ -246,7 +240,7 @@ impl Compressing {
         if done.is_empty() {
             return;
         }
-        let mut data = engine.shards.lock_one(shard, may_wait);
+        let mut data = lock_patiently(&engine.shards, shard, may_wait);
         let table = data.table_mut(db);
         for (found, cold) in done {
             let mut figures = self.figures;
@@ -307,7 +301,7 @@ fn node_jobs(
     (from, all): (StreamId, bool),
     may_wait: &MayWait,
 ) -> (NodeJobs, Option<StreamId>) {
-    let data = engine.shards.lock_one(key.shard(), may_wait);
+    let data = lock_patiently(&engine.shards, key.shard(), may_wait);
     let entry = data.table(db).and_then(|table| table.get(key.hash, key.bytes));
     let Some(ValueRef::Out(value)) = entry.map(|entry| entry.kept()) else { return Default::default() };
     let Value::Stream(stream) = &*value else { return Default::default() };
@@ -318,7 +312,7 @@ fn node_jobs(
 
 /// Puts nodes in the places of those that they were made from.
 fn apply_nodes(engine: &Engine, (db, key): (usize, &Key<'_>), done: Vec<NodeDone>, may_wait: &MayWait) {
-    let mut data = engine.shards.lock_one(key.shard(), may_wait);
+    let mut data = lock_patiently(&engine.shards, key.shard(), may_wait);
     let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
     let Some(Value::Stream(stream)) = value.as_deref_mut() else { return };
     for one in done {

@@ -7,11 +7,11 @@
 //! A walk that frees little is not repeated before there is clearly more to be freed: what is left then is in blocks that
 //! others share, or in slabs that fit no better.
 
-use super::list_blocks::lock_patiently;
+use super::pace::lock_patiently;
 use crate::engine::Engine;
 use crate::host::Fragmentation;
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::locks::{MayWait, spawn_background};
+use crate::keyspace::locks::MayWait;
 use crate::panic_on_demand::panic_if_armed;
 use larder_packed::heap::{self, Mover};
 use std::sync::Weak;
@@ -39,14 +39,8 @@ const ASKED_WALKS: u32 = 3;
 /// By how much more there must be to be freed after a walk before the next one.
 const GROWTH_MIN: u64 = 2 << 20;
 
-/// Starts the thread; it ends when the engine is gone.
-pub(super) fn start(engine: &Weak<Engine>) {
-    let engine = Weak::clone(engine);
-    spawn_background("larder-defrag", move |may_wait| run(&engine, may_wait))
-        .expect("the system lets the process have some more threads");
-}
-
-fn run(engine: &Weak<Engine>, may_wait: &MayWait) {
+/// What the thread does until the engine is gone.
+pub(super) fn run(engine: &Weak<Engine>, may_wait: &MayWait) {
     if let Some(engine) = engine.upgrade() {
         engine.host.prepare_to_move();
     }

@@ -2,37 +2,15 @@
 //! them without any lock, and puts the results in place under the lock again if the blocks are still
 //! the same.
 
+use super::pace::lock_patiently;
 use crate::engine::Engine;
 use crate::keyspace::key::Key;
-use crate::keyspace::locks::{MayWait, ShardGuard, Shards};
+use crate::keyspace::locks::MayWait;
 use larder_collections::list::ListOptions;
 use larder_collections::value::Value;
-use std::time::Duration;
 
 /// Blocks fetched from a list in one lock hold.
 const BLOCKS_PER_HOLD: usize = 16;
-
-/// How often a thread looks whether a shard is free before it sleeps: for 10 us or so, as long as a pipeline may hold it.
-const LOCK_LOOKS: u32 = 200;
-/// How long it sleeps then, and how many times.
-const LOCK_WAIT: Duration = Duration::from_micros(50);
-const LOCK_TRIES: u32 = 20;
-
-/// Locks a shard that a worker may hold. If the worker has lost its processor to this very thread, it gets it back best
-/// when this thread sleeps a little: one that yields, as those do who wait for a lock, gives away its turn of several
-/// milliseconds, and one that is woken costs the worker.
-pub(super) fn lock_patiently<'e>(shards: &'e Shards, shard: usize, may_wait: &MayWait) -> ShardGuard<'e> {
-    for _ in 0..LOCK_TRIES {
-        for _ in 0..LOCK_LOOKS {
-            if let Some(guard) = shards.lock_now(shard) {
-                return guard;
-            }
-            std::hint::spin_loop();
-        }
-        std::thread::sleep(LOCK_WAIT);
-    }
-    shards.lock_one(shard, may_wait)
-}
 
 /// One round over a list; false when nothing is left to do. A result that comes too late is no reason to stop: the list
 /// tells of work only once.

@@ -1,9 +1,11 @@
-//! How fast a background thread works: at full speed while processors are idle, and a little at a time
-//! while others want them.
+//! How background threads keep out of the way of clients: how fast they work, and how they wait for
+//! shards. They work at full speed while processors are idle, and a little at a time while others want
+//! them.
 //!
 //! A thread that computes and was kept from running for half of the time has others beside it that
 //! want its processor, or its locks. It sleeps then, much longer than it has worked, before it goes on.
 
+use crate::keyspace::locks::{MayWait, ShardGuard, Shards};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,12 @@ use std::time::{Duration, Instant};
 const SLICE: Duration = Duration::from_micros(300);
 /// How long it sleeps if it is.
 const REST: Duration = Duration::from_millis(5);
+
+/// How often a thread looks whether a shard is free before it sleeps: for 10 us or so, as long as a pipeline may hold it.
+const LOCK_LOOKS: u32 = 200;
+/// How long it sleeps then, and how many times.
+const LOCK_WAIT: Duration = Duration::from_micros(50);
+const LOCK_TRIES: u32 = 20;
 
 /// See the module's comment.
 #[derive(Default)]
@@ -48,4 +56,20 @@ fn is_in_the_way(lasted: Duration, computed: Duration) -> bool {
 fn computed() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Locks a shard that a worker may hold. If the worker has lost its processor to this very thread, it gets it back best
+/// when this thread sleeps a little: one that yields, as those do who wait for a lock, gives away its turn of several
+/// milliseconds, and one that is woken costs the worker.
+pub(super) fn lock_patiently<'e>(shards: &'e Shards, shard: usize, may_wait: &MayWait) -> ShardGuard<'e> {
+    for _ in 0..LOCK_TRIES {
+        for _ in 0..LOCK_LOOKS {
+            if let Some(guard) = shards.lock_now(shard) {
+                return guard;
+            }
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(LOCK_WAIT);
+    }
+    shards.lock_one(shard, may_wait)
 }

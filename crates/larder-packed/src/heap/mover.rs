@@ -129,39 +129,30 @@ impl Mover {
         }
     }
 
-    /// Moves a block of [`alloc`] if its slab is sparse; returns where it is then.
+    /// Moves a block of [`alloc`] if its slab is sparse, and changes the pointer to it; returns whether it has moved.
     ///
     /// # Safety
-    /// `ptr` is a block of `alloc(size)`, and the caller alone knows it. If another one is returned, the caller does not use
-    /// this one again.
-    pub unsafe fn move_block(&mut self, ptr: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        if !self.decide(|| sparse::is_sparse(ptr, size), size) {
-            return None;
+    /// `ptr` is a block of `alloc(size)`, and the only pointer to it.
+    pub unsafe fn move_block<T>(&mut self, ptr: &mut NonNull<T>, size: usize) -> bool {
+        let moves = self.decide(|| sparse::is_sparse(ptr.cast(), size), size);
+        if moves {
+            // SAFETY: the caller; nothing points to the old block afterwards.
+            unsafe { free(replace(ptr, alloc(size), size), size) };
         }
-        let new = alloc(size);
-        // SAFETY: both blocks have `size` bytes, the new one is ours alone, and the caller gives the old one up.
-        unsafe {
-            new.copy_from_nonoverlapping(ptr, size);
-            free(ptr, size);
-        }
-        Some(new)
+        moves
     }
 
     /// The same for a block of [`alloc_growing`].
     ///
     /// # Safety
     /// As for [`move_block`](Self::move_block).
-    pub unsafe fn move_growing(&mut self, ptr: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        if !self.decide(|| sparse::is_growing_sparse(ptr, size), size) {
-            return None;
+    pub unsafe fn move_growing<T>(&mut self, ptr: &mut NonNull<T>, size: usize) -> bool {
+        let moves = self.decide(|| sparse::is_growing_sparse(ptr.cast(), size), size);
+        if moves {
+            // SAFETY: as above.
+            unsafe { free_growing(replace(ptr, alloc_growing(size), size), size) };
         }
-        let new = alloc_growing(size);
-        // SAFETY: as above.
-        unsafe {
-            new.copy_from_nonoverlapping(ptr, size);
-            free_growing(ptr, size);
-        }
-        Some(new)
+        moves
     }
 
     /// Whether memory of the global allocator, of about `size` bytes from `ptr` on, should move. The caller moves it then.
@@ -190,6 +181,18 @@ impl Mover {
     fn spend(&mut self, effort: usize) {
         self.effort = self.effort.saturating_sub(effort);
     }
+}
+
+/// Copies a block to a new one, to which the pointer points then; returns the old one.
+///
+/// # Safety
+/// Both have `size` bytes, and nobody else knows the new one.
+unsafe fn replace<T>(ptr: &mut NonNull<T>, new: NonNull<u8>, size: usize) -> NonNull<u8> {
+    let old = ptr.cast();
+    // SAFETY: passed on to the caller.
+    unsafe { new.copy_from_nonoverlapping(old, size) };
+    *ptr = new.cast();
+    old
 }
 
 #[cfg(test)]
@@ -243,9 +246,7 @@ mod tests {
         let mut mover = Mover::new();
         for (ptr, _) in &mut kept {
             // SAFETY: live, and known here only.
-            if let Some(new) = unsafe { mover.move_block(*ptr, SIZE) } {
-                *ptr = new;
-            }
+            unsafe { mover.move_block(ptr, SIZE) };
         }
         let after = slab_bytes_of(SIZE);
         assert!(before - class > 7 << 20 && after - class < 1 << 20, "{class} {before} {after}");

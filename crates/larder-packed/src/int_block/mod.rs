@@ -106,10 +106,10 @@ impl IntBlock {
 
     /// Moves the block if it lies in a sparse slab and is not shared.
     pub fn move_block(&mut self, mover: &mut Mover) {
+        let size = self.heap_bytes();
         if self.is_unique() {
             // SAFETY: this is the only reference, and the allocation has this many bytes (I1).
-            let moved = unsafe { mover.move_block(self.ptr.cast(), self.heap_bytes()) };
-            self.ptr = moved.map_or(self.ptr, NonNull::cast);
+            unsafe { mover.move_block(&mut self.ptr, size) };
         }
     }
 

@@ -173,9 +173,9 @@ impl Segment {
     /// Moves the segment if it lies in a sparse slab. Only its one reference may call this.
     fn move_block(&mut self, mover: &mut Mover) {
         debug_assert_eq!(self.refs().load(Ordering::Relaxed), 1);
+        let capacity = self.capacity();
         // SAFETY: the segment owns its allocation of this capacity (I1), and all callers have the only reference.
-        let moved = unsafe { mover.move_growing(self.ptr, self.capacity()) };
-        self.ptr = moved.unwrap_or(self.ptr);
+        unsafe { mover.move_growing(&mut self.ptr, capacity) };
     }
 
     /// The address, to tell whether the segment has moved.

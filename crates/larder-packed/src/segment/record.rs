@@ -520,10 +520,11 @@ pub(super) unsafe fn free_long_key(entry: &[u8]) {
 /// # Safety
 /// `entry` is a live record, and nothing borrows its key.
 pub(super) unsafe fn move_long_key(entry: &mut [u8], mover: &mut Mover) {
-    let KeyField::Out(ptr) = KeyField::of(entry) else { return };
-    // SAFETY: the record's own long key, stored by `store_long_key` with just this size.
-    let moved = unsafe { mover.move_block(ptr, long_key_bytes(long_key(ptr))) };
-    if let Some(ptr) = moved {
+    let KeyField::Out(mut ptr) = KeyField::of(entry) else { return };
+    // SAFETY: the record's own long key.
+    let size = long_key_bytes(unsafe { long_key(ptr) });
+    // SAFETY: `store_long_key` has stored it with just this size.
+    if unsafe { mover.move_block(&mut ptr, size) } {
         let at = head_bytes(entry) + 1;
         write_pointer(&mut entry[at..], ptr);
     }

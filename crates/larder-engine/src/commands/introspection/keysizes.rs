@@ -10,8 +10,8 @@
 use crate::context::Context;
 use crate::error::CommandResult;
 use crate::keyspace::key::SHARDS;
+use crate::keyspace::kind::Kind;
 use crate::keyspace::shard::Table;
-use larder_collections::cold::ColdType;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use std::fmt::Write;
@@ -51,25 +51,24 @@ impl Sizes {
     }
 
     fn count(&mut self, entry: &Entry<'_, Value>) {
-        let (kind, len) = match entry.kept() {
-            ValueRef::Inline { bytes, .. } => (0, bytes.len() as u64),
-            ValueRef::Out(value) => match &*value {
-                Value::String(bytes) => (0, bytes.len() as u64),
-                Value::List(list) => (1, list.len()),
-                Value::Set(set) => (2, set.len()),
-                Value::SortedSet(set) => (3, set.len()),
-                Value::Hash(hash) => (4, hash.len() as u64),
-                Value::Cold(cold) => match cold.of_type() {
-                    ColdType::String => (0, cold.raw_bytes() as u64),
-                    ColdType::List => (1, cold.elements()),
-                    ColdType::Set => (2, cold.elements()),
-                    ColdType::SortedSet => (3, cold.elements()),
-                    ColdType::Hash => (4, cold.elements()),
-                },
-                Value::Stream(_) => return,
+        let value = entry.kept();
+        let at = match Kind::of(&value) {
+            Kind::String => 0,
+            Kind::List => 1,
+            Kind::Set => 2,
+            Kind::SortedSet => 3,
+            Kind::Hash => 4,
+            Kind::Stream => return,
+        };
+        let len = match &value {
+            ValueRef::Inline { bytes, .. } => bytes.len() as u64,
+            ValueRef::Out(value) => match &**value {
+                Value::String(bytes) => bytes.len() as u64,
+                Value::Cold(cold) if at == 0 => cold.raw_bytes() as u64,
+                value => value.elements(),
             },
         };
-        self.0[kind][bin(len)] += 1;
+        self.0[at][bin(len)] += 1;
     }
 
     fn write(&self, db: usize, text: &mut String) {

@@ -68,10 +68,10 @@ impl ColdValues {
         if self.samples.len() < SAMPLES_MIN {
             return None;
         }
-        let Some(dictionary) = self.samples.train_if_useful(self.samples.bytes() / 8) else { return Some(0) };
-        let (plain, packed) = self.samples.sizes_with(&dictionary);
-        let saved =
-            u128::from(self.plain_bytes) * plain.saturating_sub(packed) as u128 / plain.max(1) as u128;
+        let Some((_, (plain, packed))) = self.samples.train_if_useful(self.samples.bytes() / 8) else {
+            return Some(0);
+        };
+        let saved = u128::from(self.plain_bytes) * (plain - packed) as u128 / plain.max(1) as u128;
         Some(saved as u64)
     }
 
