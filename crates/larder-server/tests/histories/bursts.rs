@@ -123,7 +123,9 @@ impl History {
                 assert_eq!(client.ask("DEBUG RELOAD").text(), "OK");
                 "DEBUG RELOAD"
             }
-            2 | 3 if self.logs[at] => {
+            // Valkey executes what its primary sends while it loads the log. A key that the primary deletes in that moment comes
+            // back, which two servers of Valkey show too.
+            2 | 3 if self.logs[at] && !matches!(kind, Kind::Valkey) => {
                 assert_eq!(client.ask("DEBUG LOADAOF").text(), "OK");
                 "DEBUG LOADAOF"
             }
