@@ -10,10 +10,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Beginnings of the names of threads that work in the background: freeing, compressing, saving, logging,
+/// Beginnings of the names of threads that work in the background: freeing, compressing, moving blocks, saving, logging,
 /// returning memory. All others count as those that serve clients.
-const BACKGROUND: [&str; 6] =
-    ["larder-free", "larder-pack", "larder-save", "larder-log", "jemalloc_bg", "bio_"];
+const BACKGROUND: [&str; 8] = [
+    "larder-free",
+    "larder-pack",
+    "larder-cold",
+    "larder-defrag",
+    "larder-save",
+    "larder-log",
+    "jemalloc_bg",
+    "bio_",
+];
 /// A thread that waits has its time accounted for; this long after the last reply all of them wait.
 const SETTLED_AFTER: Duration = Duration::from_millis(2);
 /// The longest wait for memory to settle.
@@ -129,6 +137,12 @@ impl Session {
         let (worker, background) = (after.worker - before.worker, after.background - before.background);
         let nanos = 1e9;
         Ok(Cost { whole: nanos * (worker + background), worker: nanos * worker }.per(operations))
+    }
+
+    /// Processor time of the threads with a name, in seconds.
+    pub fn thread_seconds(&self, name: &str) -> f64 {
+        let threads = larder_testkit::thread_cpu_seconds(self.server.pid());
+        threads.into_iter().filter(|thread| thread.0 == name).map(|thread| thread.1).sum()
     }
 
     fn cpu(&self) -> Cpu {

@@ -3,6 +3,7 @@
 mod bits;
 mod churn;
 mod cluster;
+mod cold;
 mod copy;
 mod ends;
 mod eviction;
@@ -170,6 +171,10 @@ const TABLE: &[Entry] = &[
     ("tracking/reads", "reads and writes of 50 connections with tracking, memory of 1M keys read", tracking::run),
     ("eviction/p1", "SET of new keys into a full server, and without a limit, no pipeline", |c| eviction::run(c, 1)),
     ("eviction/p16", "the same with a pipeline of 16", |c| eviction::run(c, 16)),
+    ("cold/reads", "GET of 200,000 values of 560 bytes, plain and compressed", cold::reads),
+    ("cold/zipf", "GET of 1M such values by Zipf's law, plain and compressed: cost and latency", cold::zipf),
+    ("cold/beside", "latency of GET while 1M values are compressed, and the rate of that", cold::beside),
+    ("cold/hits", "hit rate of a cache of which half fits, with compression and without", cold::hits),
     ("stream/one", "stream commands on one stream of 1M entries", |c| stream::run(c, 1, 1_000_000)),
     ("stream/many", "stream commands on 10,000 streams of 100", |c| stream::run(c, 10_000, 100)),
     ("tls/p1", "SET and GET by TLS 1.3, AES-256-GCM, 50 connections, no pipeline", |c| tls::run(c, 1, 100)),
