@@ -49,10 +49,39 @@ fn fill(client: &mut Client) {
     client.cmd(&["EVAL", script, "0"]);
 }
 
+/// Hashes, sets and sorted sets that are too large for a record, 128 of each.
+fn fill_with_larger(client: &mut Client) {
+    let script = "
+        local words = {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}
+        local function text(i) return words[i % 5 + 1] .. '-' .. i .. '-' .. words[i % 3 + 1] end
+        for i = 1, 1000 do
+            local json = '{\"id\":' .. i
+            for j = 1, 12 do json = json .. ',\"field' .. j .. '\":\"' .. text(i * j) .. '\"' end
+            redis.call('HSET', 'doc:' .. i % 128, 'id:' .. i, json .. '}')
+            for j = 1, 6 do
+                redis.call('SADD', 'group:' .. i % 128, 'a member of it: ' .. text(i * j))
+                redis.call('ZADD', 'board:' .. i % 128, i * j / 8, 'a player: ' .. text(i + j * 7))
+            end
+        end";
+    client.cmd(&["EVAL", script, "0"]);
+}
+
 fn encodings(client: &mut Client) -> Vec<String> {
-    ["session:7", "profile:7", "list:7", "set:7", "zset:7", "short:7", "recent:7", "big"]
-        .map(|key| client.ask(&format!("OBJECT ENCODING {key}")).text())
-        .to_vec()
+    [
+        "session:7",
+        "profile:7",
+        "list:7",
+        "set:7",
+        "zset:7",
+        "short:7",
+        "recent:7",
+        "big",
+        "doc:7",
+        "group:7",
+        "board:7",
+    ]
+    .map(|key| client.ask(&format!("OBJECT ENCODING {key}")).text())
+    .to_vec()
 }
 
 #[test]
@@ -61,15 +90,17 @@ fn all_values_are_as_before_and_take_less_memory() {
     let mut client = server.client();
     client.ask("CONFIG SET compress-idle-time 0");
     fill(&mut client);
+    fill_with_larger(&mut client);
     let plain = Server::larder(&["--save", "", "--enable-debug-command", "yes"]);
     let mut known = plain.client();
     fill(&mut known);
+    fill_with_larger(&mut known);
     let memory = |client: &mut Client| {
         figure(client, "memory", "used_memory_dataset").parse::<u64>().expect("a number")
     };
     let before = memory(&mut client);
     client.ask("CONFIG SET compress-idle-time 1");
-    wait_for_cold(&mut client, 5600);
+    wait_for_cold(&mut client, 5984);
     let after = memory(&mut client);
     assert!(after * 4 < before * 3, "{before} bytes before, {after} after");
     assert_eq!(encodings(&mut client), encodings(&mut known));
@@ -100,6 +131,15 @@ fn all_values_are_as_before_and_take_less_memory() {
         "ZRANGEBYSCORE zset:6 10 40",
         "MGET session:1 session:2 profile:1",
         "SORT list:8 ALPHA",
+        "HGET doc:3 id:131",
+        "HGETALL doc:4",
+        "HSCAN doc:5 0 COUNT 100",
+        "SISMEMBER group:3 none",
+        "SMEMBERS group:4",
+        "ZRANK board:3 none",
+        "ZRANGE board:4 0 -1 WITHSCORES",
+        "ZRANGEBYSCORE board:5 10 40",
+        "DUMP board:6",
         "DUMP session:8",
         "DUMP set:8",
         "GET profile:9",
@@ -116,13 +156,24 @@ fn changes_are_made_to_the_whole_value() {
         (Server::larder(&COMPRESSING), Server::larder(&["--save", "", "--enable-debug-command", "yes"]));
     let (mut client, mut known) = (server.client(), plain.client());
     fill(&mut client);
+    fill_with_larger(&mut client);
     fill(&mut known);
-    wait_for_cold(&mut client, 5600);
+    fill_with_larger(&mut known);
+    wait_for_cold(&mut client, 5984);
     for line in [
         "APPEND session:1 more",
         "SETRANGE session:2 5 xyz",
         "SETBIT session:3 9 1",
         "GETSET session:4 new",
+        "HSET doc:1 id:1 other none new",
+        "HDEL doc:2 id:2 id:130",
+        "HEXPIRE doc:3 1000 FIELDS 1 id:3",
+        "SADD group:1 new",
+        "SPOP group:2 100",
+        "SMOVE group:3 group:4 none",
+        "ZINCRBY board:1 5 new",
+        "ZPOPMIN board:2 3",
+        "ZREMRANGEBYRANK board:3 2 9",
         "APPEND short:1 more",
         "SETRANGE short:2 5 xyz",
         "RENAME short:3 short:renamed",

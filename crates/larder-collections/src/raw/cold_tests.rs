@@ -25,18 +25,18 @@ fn text(rng: &mut fastrand::Rng) -> String {
 
 /// A value of any type with an image.
 fn value(rng: &mut fastrand::Rng) -> Value {
-    let count = rng.usize(1..20);
+    // Records hold some, one segment or leaf holds others, and the rest are trees.
+    let count = if rng.u32(..4) == 0 { rng.usize(1..600) } else { rng.usize(1..20) };
     match rng.u32(..6) {
         0 => Value::String(SharedBytes::new((0..30).map(|_| text(rng)).collect::<String>().as_bytes())),
         1 => {
             let mut hash = Hash::default();
             for at in 0..count {
-                hash.set_new(
-                    format!("field:{at}").as_bytes(),
-                    text(rng).as_bytes(),
-                    HashLimits::default(),
-                    0,
-                );
+                let (name, mut value) = (format!("field:{at}"), text(rng));
+                if rng.u32(..9) == 0 {
+                    value = value.repeat(9);
+                }
+                hash.set_new(name.as_bytes(), value.as_bytes(), HashLimits::default(), 0);
             }
             hash.settle();
             Value::Hash(hash)
@@ -53,7 +53,8 @@ fn value(rng: &mut fastrand::Rng) -> Value {
         3 => {
             let mut set = SortedSet::new();
             for _ in 0..count {
-                set.add(text(rng).as_bytes(), f64::from(rng.u16(..)), &sorted_set::Limits::default());
+                let score = [-0.0, 0.0, f64::from(rng.u16(..)), rng.f64()][rng.usize(..4)];
+                set.add(text(rng).as_bytes(), score, &sorted_set::Limits::default());
             }
             Value::SortedSet(set)
         }
@@ -80,15 +81,30 @@ fn seen(value: &Value) -> (std::mem::Discriminant<Value>, Vec<Vec<u8>>) {
     match value {
         Value::String(bytes) => all.push(bytes.to_vec()),
         Value::Hash(hash) => {
-            hash.iter(0).for_each(|field| all.extend([field.name.to_vec(), field.value.to_vec()]));
+            hash.iter(0).for_each(|field| all.push([field.name, b" ", field.value].concat()));
+            all.push(format!("{:?}", hash.encoding()).into_bytes());
+            hash.check_invariants();
+            if hash.len() > 128 || hash.memory_bytes() > 4000 {
+                // One that is a tree has no order.
+                all.sort();
+            }
         }
         Value::List(list) => {
             (0..list.len()).for_each(|at| all.push(format!("{:?}", list.get(at)).into_bytes()));
         }
-        Value::SortedSet(set) => set.for_each(|score, member| {
-            all.extend([score.to_string().into_bytes(), member.to_vec()]);
-        }),
-        Value::Set(set) => set.iter().for_each(|member| all.push(format!("{member:?}").into_bytes())),
+        Value::SortedSet(set) => {
+            set.for_each(|score, member| all.extend([score.to_string().into_bytes(), member.to_vec()]));
+            all.push(format!("{:?}", set.encoding()).into_bytes());
+            set.check_invariants();
+        }
+        Value::Set(set) => {
+            set.iter().for_each(|member| all.push(format!("{member:?}").into_bytes()));
+            all.push(format!("{:?}", set.encoding()).into_bytes());
+            set.check_invariants();
+            if set.len() > 128 || set.memory_bytes(0) > 4000 {
+                all.sort();
+            }
+        }
         Value::Stream(_) | Value::Cold(_) => unreachable!("there is none"),
     }
     (std::mem::discriminant(value), all)

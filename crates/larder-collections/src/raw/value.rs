@@ -10,7 +10,7 @@ use crate::list::List;
 use crate::set::Set;
 use crate::sorted_set::{Form, SortedSet};
 use crate::stream::Stream;
-use crate::table::Shape;
+use crate::table::{Shape, Table};
 use crate::value::Value;
 use larder_packed::bytes::SharedBytes;
 use larder_packed::dictionary::RAW_MAX;
@@ -231,8 +231,8 @@ fn never_given(kind: u8) -> ! {
 }
 
 impl Value {
-    /// Calls `f` with the kind and the bytes of a value that has an image: a string, or a collection in one block without
-    /// pointers to others.
+    /// Calls `f` with the kind and the bytes of a value that has an image: a string, or a collection of at most [`RAW_MAX`]
+    /// bytes. Large sets of integers have none: they are packed as close as that.
     pub(crate) fn with_image<R>(&self, f: impl FnOnce(Option<Image<'_>>) -> R) -> R {
         let mut bytes = Vec::new();
         let collected = match self {
@@ -243,7 +243,7 @@ impl Value {
                         let kind = embedded::HASH + u8::from(*mark);
                         return f(Some(Image { kind, bytes: run.bytes() }));
                     }
-                    Shape::Small { .. } | Shape::Tree(_) => None,
+                    _ => table.image_into(&mut bytes, RAW_MAX).then_some(IMAGE_HASH),
                 },
                 HashForm::Shaped { shaped, mark } => {
                     let kind = embedded::HASH + EMBEDDED_SHAPED + u8::from(*mark);
@@ -256,8 +256,11 @@ impl Value {
                 list.image_into(&mut bytes, RAW_MAX).then_some(IMAGE_LIST)
             }
             Value::SortedSet(set) => match &set.form {
-                Form::Packed(leaf) => leaf.embed(&mut bytes).then_some(embedded::SORTED_SET),
-                Form::Tree(_) => None,
+                Form::Packed(leaf) if leaf.embed(&mut bytes) => Some(embedded::SORTED_SET),
+                _ => {
+                    bytes.clear();
+                    set.image_into(&mut bytes, RAW_MAX).then_some(IMAGE_SORTED_SET)
+                }
             },
             Value::Set(Set::Ints(IntSet::Packed(block))) => block.embed(&mut bytes).then_some(embedded::SET),
             Value::Set(Set::Strings(table)) => match &table.shape {
@@ -265,7 +268,7 @@ impl Value {
                     let kind = embedded::SET + 1 + u8::from(*mark);
                     return f(Some(Image { kind, bytes: run.bytes() }));
                 }
-                Shape::Small { .. } | Shape::Tree(_) => None,
+                _ => table.image_into(&mut bytes, RAW_MAX).then_some(IMAGE_SET),
             },
             Value::Set(_) | Value::Stream(_) | Value::Cold(_) => None,
         };
@@ -280,6 +283,12 @@ impl Value {
         match image.kind {
             IMAGE_STRING => return Value::String(SharedBytes::new(image.bytes)),
             IMAGE_LIST => return Value::List(List::of_image(image.bytes)),
+            IMAGE_HASH => {
+                let form = HashForm::Table(Table::of_image(image.bytes));
+                return Value::Hash(Hash { form });
+            }
+            IMAGE_SET => return Value::Set(Set::Strings(Table::of_image(image.bytes))),
+            IMAGE_SORTED_SET => return Value::SortedSet(SortedSet::of_image(image.bytes)),
             _ => {}
         }
         // SAFETY: images are what records hold of such values, of any length; the caller.
@@ -294,11 +303,13 @@ pub(crate) struct Image<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The kinds of images that are not those of embedded values: of a string, and of a list in several blocks, or in one that no
-/// record could hold.
+/// The kinds of images that are not those of embedded values: of a string, and of collections that no record could hold.
 const IMAGE_STRING: u8 = EMBEDDED_KINDS_MAX;
 const IMAGE_LIST: u8 = IMAGE_STRING + 1;
-const _: () = assert!(IMAGE_LIST <= KIND);
+const IMAGE_HASH: u8 = IMAGE_LIST + 1;
+const IMAGE_SET: u8 = IMAGE_HASH + 1;
+const IMAGE_SORTED_SET: u8 = embedded::SET_END;
+const _: () = assert!(IMAGE_SET <= KIND && IMAGE_SORTED_SET < embedded::COLD);
 
 impl Image<'_> {
     /// Bytes at the front that are the number of a hash's shape.
@@ -312,10 +323,10 @@ impl Image<'_> {
 /// The type of the value of an image.
 pub(super) fn type_of_image(kind: u8) -> ColdType {
     match kind {
-        embedded::HASH..embedded::LIST => ColdType::Hash,
+        embedded::HASH..embedded::LIST | IMAGE_HASH => ColdType::Hash,
         embedded::LIST | IMAGE_LIST => ColdType::List,
-        embedded::SORTED_SET => ColdType::SortedSet,
-        embedded::SET..embedded::SET_END => ColdType::Set,
+        embedded::SORTED_SET | IMAGE_SORTED_SET => ColdType::SortedSet,
+        embedded::SET..embedded::SET_END | IMAGE_SET => ColdType::Set,
         _ => ColdType::String,
     }
 }

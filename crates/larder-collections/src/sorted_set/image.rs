@@ -4,14 +4,23 @@
 //! with one copy. The reader hashes each member, for the tags and for the index, and looks at the order of
 //! the entries: no search, no insert, no division of a leaf. What comes in may be hostile, and gives a set
 //! that satisfies all invariants, or an error.
+//!
+//! The image of a whole set is what is compressed when nobody uses it:
+//!
+//! ```text
+//!  | is large 1 | leaves | leaf, leaf .. | member with the score -0, .. |
+//!  leaf, member: | length | bytes |    lengths and the number of leaves: see `varint`
+//! ```
 
 use super::index::{self, tag_of};
 use super::limits::{Limits, MEMBER_LEN_MAX, PACKED_BYTES_MAX};
 use super::score::{key_of, score_of};
 use super::slab::Slab;
+use super::stats::SortedSetEncoding;
 use super::tree::{LEAF_BYTES_MAX, Tree};
 use super::{Form, SortedSet};
 use crate::key_table::KeyHash;
+use crate::varint::{number, put_number};
 use larder_packed::codec::Damaged;
 use larder_packed::leaf::Leaf;
 use std::marker::PhantomData;
@@ -54,6 +63,50 @@ impl<H: KeyHash> SortedSet<H> {
             Form::Tree(tree) => Some(tree),
         };
         tree.into_iter().flat_map(|tree| tree.zeros.iter())
+    }
+}
+
+/// The most members of a set with an image: a reader makes a set of them while it holds a shard.
+const MEMBERS_MAX: u64 = 1024;
+
+impl<H: KeyHash> SortedSet<H> {
+    /// Appends the image of the set if it has at most `max` bytes and 1024 members; else `out` has a part of it.
+    pub(crate) fn image_into(&self, out: &mut Vec<u8>, max: usize) -> bool {
+        if self.len() > MEMBERS_MAX {
+            return false;
+        }
+        let start = out.len();
+        out.push(u8::from(self.encoding() == SortedSetEncoding::Skiplist));
+        put_number(out, self.leaf_count() as u64);
+        let mut put = |bytes: &[u8]| {
+            put_number(out, bytes.len() as u64);
+            let fits = out.len() - start + bytes.len() <= max;
+            out.extend_from_slice(if fits { bytes } else { &[] });
+            if fits { Ok(()) } else { Err(()) }
+        };
+        let leaves = self.try_for_each_image(&mut put);
+        leaves.and_then(|()| self.negative_zeros().try_for_each(put)).is_ok()
+    }
+
+    /// The set of an image. Panics on other bytes.
+    pub(crate) fn of_image(image: &[u8]) -> Self {
+        const WHOLE: &str = "an image is kept as it was made";
+        let (&is_large, rest) = image.split_first().expect(WHOLE);
+        let (leaves, at) = number(rest, 0);
+        let mut rest = &rest[at..];
+        let mut parts = std::iter::from_fn(|| {
+            let (len, at) = (!rest.is_empty()).then(|| number(rest, 0))?;
+            let (bytes, after) = rest[at..].split_at(len as usize);
+            rest = after;
+            Some(bytes)
+        });
+        let mut reader = ImageReader::new();
+        for image in parts.by_ref().take(leaves as usize) {
+            reader.push(image).expect(WHOLE);
+        }
+        let zeros: Vec<Vec<u8>> = parts.map(<[u8]>::to_vec).collect();
+        let entries = if is_large == 0 { u64::MAX } else { 0 };
+        reader.finish(&Limits { entries, member_len: usize::MAX }, &zeros).expect(WHOLE)
     }
 }
 

@@ -89,6 +89,11 @@ impl NodeJob {
         }
     }
 
+    /// Bytes of the plain node.
+    pub fn len_bytes(&self) -> usize {
+        self.node.len_bytes()
+    }
+
     /// Bytes for training; none if the node is to be decompressed.
     pub fn sample(&self) -> Vec<u8> {
         match &self.node {

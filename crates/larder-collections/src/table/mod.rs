@@ -40,6 +40,7 @@
 mod bulk;
 mod change;
 mod expiry;
+mod image;
 mod node;
 mod place;
 mod small;

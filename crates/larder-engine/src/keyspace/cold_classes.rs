@@ -24,7 +24,7 @@ const CLASSES_MAX: usize = 16;
 const DICTIONARY_BYTES: usize = 16 << 10;
 /// The same for a class whose compressed values have more than [`LARGE_CLASS_BYTES`].
 const DICTIONARY_BYTES_LARGE: usize = 64 << 10;
-const LARGE_CLASS_BYTES: u64 = 100 << 20;
+const LARGE_CLASS_BYTES: u64 = 16 << 20;
 /// Bytes of samples for each byte of a dictionary.
 const SAMPLE_RATIO: usize = 10;
 const _: () = assert!(SAMPLE_RATIO * DICTIONARY_BYTES / SAMPLE_MAX >= SAMPLES_MIN);
@@ -149,9 +149,9 @@ impl Classes {
         self.common.plan()
     }
 
-    /// Counts a cold value.
-    pub(crate) fn note_cold(&mut self, key: &[u8], raw_bytes: usize) {
-        self.class_of(key).raw_bytes += raw_bytes as u64;
+    /// Counts a cold value, or cold nodes of a stream.
+    pub(crate) fn note_cold(&mut self, key: &[u8], raw_bytes: u64) {
+        self.class_of(key).raw_bytes += raw_bytes;
     }
 
     /// Compresses a value of a key, if there is a dictionary for it and it shrinks.
@@ -252,17 +252,14 @@ impl Class {
     }
 
     fn offer(&mut self, sample: impl FnOnce() -> Option<Box<[u8]>>) {
-        let wanted = SAMPLE_RATIO * self.dictionary_bytes();
+        let wanted = SAMPLE_RATIO * dictionary_bytes(self.is_large());
         let one_in = if self.dictionary.is_some() { SAMPLE_EVERY } else { 1 };
         self.samples.offer(sample, wanted, one_in);
     }
 
-    fn dictionary_bytes(&self) -> usize {
-        if self.is_large() { DICTIONARY_BYTES_LARGE } else { DICTIONARY_BYTES }
-    }
-
     fn is_large(&self) -> bool {
-        self.raw_bytes_before > LARGE_CLASS_BYTES
+        // Before the first walk that finds cold values, only these are known.
+        self.raw_bytes_before.max(self.bytes_since) > LARGE_CLASS_BYTES
     }
 
     fn end_walk(&mut self) {
@@ -293,10 +290,11 @@ impl Class {
     /// Makes another dictionary of fresh samples, and takes it if they shrink by a tenth more with
     /// it; a class that needs a larger one takes it if they shrink at all.
     fn challenge(&mut self, samples: &Samples) {
+        let is_large = self.is_large();
         self.bytes_since = 0;
         let Some(old) = &self.dictionary else { return };
-        let grows = self.is_large() && old.trained().len() < DICTIONARY_BYTES_LARGE / 2;
-        let Some(trained) = samples.train(self.dictionary_bytes()) else { return };
+        let grows = is_large && old.trained().len() < DICTIONARY_BYTES_LARGE / 2;
+        let Some(trained) = samples.train(dictionary_bytes(is_large)) else { return };
         let (packed, packed_old) = (samples.sizes_with(&trained).1, samples.sizes_with(old.trained()).1);
         let wins = if grows { packed * 50 <= packed_old * 49 } else { packed * 10 <= packed_old * 9 };
         if wins && let Some(dictionary) = cold::add(trained) {
@@ -322,6 +320,7 @@ impl Class {
         let (dictionary, compressor) = self.tools()?;
         let done = job.run(dictionary, compressor);
         self.trials.note(done.is_change());
+        self.bytes_since += if done.is_change() { job.len_bytes() as u64 } else { 0 };
         Some(done)
     }
 
@@ -370,6 +369,11 @@ impl Trials {
         }
         (self.tried, self.failed) = (0, 0);
     }
+}
+
+/// Bytes of the dictionary of a class.
+fn dictionary_bytes(is_large: bool) -> usize {
+    if is_large { DICTIONARY_BYTES_LARGE } else { DICTIONARY_BYTES }
 }
 
 /// The part of a key that says of which class it is.

@@ -193,7 +193,7 @@ impl Compressing {
                 ValueRef::Out(value) => match &**value {
                     Value::Cold(cold) => {
                         figures.add(cold);
-                        classes.note_cold(entry.key(), cold.raw_bytes());
+                        classes.note_cold(entry.key(), cold.raw_bytes() as u64);
                         let is_current =
                             plan.dictionary.is_none_or(|number| number == cold.dictionary_number());
                         if is_current || !plan.all || idle.is_none() {
@@ -240,6 +240,7 @@ impl Compressing {
         if done.is_empty() {
             return;
         }
+        let mut before = Vec::with_capacity(done.len());
         let mut data = lock_patiently(&engine.shards, shard, may_wait);
         let table = data.table_mut(db);
         for (found, cold) in done {
@@ -248,7 +249,11 @@ impl Compressing {
             if table.change_form(&found, Value::Cold(cold)) {
                 self.figures = figures;
             }
+            before.push(found);
         }
+        drop(data);
+        // The last references to the values: a hash of long texts takes some time to be freed.
+        drop(before);
     }
 
     fn compress_streams(&mut self, engine: &Engine, db: usize, may_wait: &MayWait) {
@@ -259,6 +264,7 @@ impl Compressing {
                 let found;
                 (found, next) = node_jobs(engine, (db, &key), (from, is_idle), may_wait);
                 self.figures.add_nodes(&found.cold);
+                self.classes[db].note_cold(key.bytes, found.cold.plain_bytes);
                 let done: Vec<NodeDone> =
                     found.jobs.iter().filter_map(|job| self.change_node(db, key.bytes, job)).collect();
                 drop(found);
