@@ -152,22 +152,28 @@ fn sequences_agree_for_long() {
     assert_none(&found, &dir);
 }
 
-/// The sequence in the file `SEQUENCE`, again and again for `FUZZ_SECONDS`, with as many worker threads as `THREADS` says:
-/// for a difference that shows now and then.
+/// The sequence in the file `SEQUENCE`, or what differed once, again and again for `FUZZ_SECONDS`, with as many worker threads as
+/// `THREADS` says: for a difference that shows now and then.
 #[test]
 #[ignore = "as long as FUZZ_SECONDS says"]
-fn a_sequence_agrees_each_time() {
-    let file = std::env::var("SEQUENCE").expect("SEQUENCE is the path of a file");
-    let steps = from_text(&std::fs::read_to_string(file).expect("a file of text"));
+fn sequences_agree_each_time() {
+    let files = std::env::var_os("SEQUENCE").map_or_else(files_of_what_was_found, |file| vec![file.into()]);
+    let sequences: Vec<Vec<Step>> = files.iter().map(|file| steps_in(file)).collect();
     let end = Instant::now() + larder_testkit::fuzz::time().unwrap_or(Duration::from_secs(60));
     let threads = std::env::var("THREADS").unwrap_or_else(|_| "1".to_owned());
     let (mut servers, dir) = interleaved(&Kind::Larder.program(), "repeated", &threads);
     let mut found = Vec::new();
     let mut runs = 0;
     while Instant::now() < end && found.len() < DIFFERENCES_MAX {
+        let at = runs % sequences.len();
         runs += 1;
-        if let Some(difference) = servers.run(&steps) {
-            found.push(format!("run {runs} differs after step {}: {}", difference.at + 1, difference.what));
+        if let Some(difference) = servers.run(&sequences[at]) {
+            found.push(format!(
+                "run {runs}, {}, differs after step {}: {}",
+                files[at].display(),
+                difference.at + 1,
+                difference.what
+            ));
             if servers.is_unusable(&difference) {
                 servers.restart();
             }
@@ -177,21 +183,30 @@ fn a_sequence_agrees_each_time() {
     assert_none(&found, &dir);
 }
 
-/// What differed once.
-#[test]
-fn what_was_found_agrees() {
+fn files_of_what_was_found() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interleaved/found");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder is there").flatten().map(|file| file.path()).collect();
     files.sort();
     assert!(!files.is_empty(), "there are files");
+    files
+}
+
+fn steps_in(file: &Path) -> Vec<Step> {
+    let steps = from_text(&std::fs::read_to_string(file).expect("a file of text"));
+    assert!(!steps.is_empty(), "{} has steps", file.display());
+    steps
+}
+
+/// What differed once.
+#[test]
+fn what_was_found_agrees() {
+    let files = files_of_what_was_found();
     let mut differences = Vec::new();
     for threads in ["1", "2"] {
         let (mut servers, dir) = interleaved(&Kind::Larder.program(), &format!("found-{threads}"), threads);
         for file in &files {
-            let steps = from_text(&std::fs::read_to_string(file).expect("a file of text"));
-            assert!(!steps.is_empty(), "{} has steps", file.display());
-            if let Some(Difference { at, what }) = servers.run(&steps) {
+            if let Some(Difference { at, what }) = servers.run(&steps_in(file)) {
                 let name = file.display();
                 differences
                     .push(format!("{name} differs after step {} with {threads} threads: {what}", at + 1));
