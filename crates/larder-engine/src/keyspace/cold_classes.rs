@@ -296,7 +296,7 @@ impl Class {
         let grows = is_large && old.trained().len() < DICTIONARY_BYTES_LARGE / 2;
         let Some(trained) = samples.train(dictionary_bytes(is_large)) else { return };
         let (packed, packed_old) = (samples.sizes_with(&trained).1, samples.sizes_with(old.trained()).1);
-        let wins = if grows { packed * 50 <= packed_old * 49 } else { packed * 10 <= packed_old * 9 };
+        let wins = if grows { packed * 25 <= packed_old * 24 } else { packed * 10 <= packed_old * 9 };
         if wins && let Some(dictionary) = cold::add(trained) {
             self.dictionary = Some(dictionary);
             self.is_through = false;

@@ -2,6 +2,9 @@
 //! shards. They work at full speed while processors are idle, and a little at a time while others want
 //! them.
 //!
+//! Every 50 us of work it offers its processor to whoever waits for it: the kernel would let a worker that has got a
+//! request wait for up to a millisecond otherwise, until the thread's turn is over.
+//!
 //! A thread that computes and was kept from running for half of the time has others beside it that
 //! want its processor, or its locks. It sleeps then, much longer than it has worked, before it goes on.
 
@@ -11,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// A slice of work after which the thread looks whether it is in the way.
 const SLICE: Duration = Duration::from_micros(300);
+/// A turn of work after which the thread offers its processor.
+const TURN: Duration = Duration::from_micros(50);
 /// How long it sleeps if it is.
 const REST: Duration = Duration::from_millis(5);
 
@@ -25,18 +30,28 @@ const LOCK_TRIES: u32 = 20;
 pub(super) struct Pace {
     /// When the slice began, and what the thread had computed by then.
     began: Option<(Instant, Duration)>,
+    /// When the turn began.
+    turn_began: Option<Instant>,
 }
 
 impl Pace {
     /// Begins a slice of work.
     pub(super) fn begin(&mut self) {
-        self.began = Some((crate::clock::instant(), computed()));
+        let now = crate::clock::instant();
+        (self.began, self.turn_began) = (Some((now, computed())), Some(now));
     }
 
-    /// Ends a slice that has lasted long enough, and sleeps if others wanted the processor.
+    /// Offers the processor after a turn. Ends a slice that has lasted long enough, and sleeps if others wanted the
+    /// processor.
     pub(super) fn rest_if_busy(&mut self) {
-        let Some((began, before)) = self.began else { return };
-        let lasted = began.elapsed();
+        let (Some((began, before)), Some(turn_began)) = (self.began, self.turn_began) else { return };
+        let now = crate::clock::instant();
+        if now.saturating_duration_since(turn_began) < TURN {
+            return;
+        }
+        std::thread::yield_now();
+        self.turn_began = Some(crate::clock::instant());
+        let lasted = now.saturating_duration_since(began);
         if lasted < SLICE {
             return;
         }
