@@ -62,18 +62,20 @@ impl Twin {
     /// Copies the data, as a snapshot shows it.
     pub fn copy(self, snapshot: &Snapshot, may_wait: &MayWait) -> Copy {
         let growth_before = self.engine.host.thread_growth();
+        let mut not_counted = NotCounted { engine: Arc::clone(&self.engine), bytes: 0 };
         let engine = self.engine.without_data();
         let mut loader = Loader::new(&engine, may_wait, Overdue::Keep, &engine.persistence.load);
         for database in snapshot.databases() {
             let copied: Result<(), Infallible> = snapshot.for_each(database.index, |record| {
                 loader.copy(database.index, &record);
+                // Keys are evicted while the copy is made, too.
+                not_counted.set(self.engine.host.thread_growth() - growth_before);
                 Ok(())
             });
             copied.unwrap_or_else(|never| match never {});
         }
         drop(loader);
-        let bytes = self.engine.host.thread_growth() - growth_before;
-        let not_counted = NotCounted::new(Arc::clone(&self.engine), bytes);
+        not_counted.set(self.engine.host.thread_growth() - growth_before);
         Copy { twin: self, engine, not_counted }
     }
 }
@@ -116,9 +118,10 @@ struct NotCounted {
 }
 
 impl NotCounted {
-    fn new(engine: Arc<Engine>, bytes: i64) -> NotCounted {
-        engine.eviction.copies.fetch_add(bytes, Relaxed);
-        NotCounted { engine, bytes }
+    /// So many bytes do not count from now on.
+    fn set(&mut self, bytes: i64) {
+        let more = bytes - std::mem::replace(&mut self.bytes, bytes);
+        self.engine.eviction.copies.fetch_add(more, Relaxed);
     }
 }
 
