@@ -7,7 +7,7 @@
 //! Entries come in the order of a walk, so a small table keeps the order of insertion. Strings that lie out of line are
 //! among the bytes of their entry.
 //!
-//! Cost: O(bytes) there, O(n log n) back: 60 ns an entry besides the copy of its bytes.
+//! Cost: O(bytes) there, O(n log n) back: with decompression, about 0.12 us an entry.
 
 use super::{FieldValue, FieldValueNew, Member, Row, Table};
 use crate::key_table::KeyHash;
