@@ -118,7 +118,7 @@ struct NotCounted {
 }
 
 impl NotCounted {
-    /// So many bytes do not count from now on.
+    /// From now on, this number of bytes does not count.
     fn set(&mut self, bytes: i64) {
         let more = bytes - std::mem::replace(&mut self.bytes, bytes);
         self.engine.eviction.copies.fetch_add(more, Relaxed);
