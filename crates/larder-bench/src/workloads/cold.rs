@@ -1,8 +1,7 @@
-//! What it costs those who use values that others are compressed: reads of compressed values, reads of which some are,
-//! waiting while values are compressed, and how many values fit below a limit. Servers without such an option show the
-//! plain figures.
+//! The price of compressed values, and what they bring: the cost of reading them, the wait of clients while values are
+//! compressed, and the hit rate of a cache below a limit. Servers without such an option show the plain figures.
 
-use super::idle::{latencies, percentile};
+use super::idle::percentile;
 use super::operations::{CONNECTIONS, timed};
 use crate::context::Context;
 use crate::data::SEED;
@@ -10,9 +9,10 @@ use crate::figure::Target;
 use crate::peer::LARDER;
 use crate::resp;
 use crate::session::Session;
+use crate::wire::Wire;
 use fastrand::Rng;
 use std::fmt::Write;
-use std::io::{self, Read, Write as _};
+use std::io;
 use std::time::{Duration, Instant};
 
 /// Keys of which each is read once.
@@ -77,18 +77,30 @@ fn loaded(context: &Context, keys: usize) -> io::Result<Session> {
     Ok(session)
 }
 
-/// Waits until so many values are compressed, a thousandth less.
-fn wait_cold(context: &Context, session: &mut Session, keys: usize) -> io::Result<()> {
-    context.stage("compressing");
+/// Calls `meanwhile` until all values but one in a thousand are compressed.
+fn compress(
+    session: &mut Session,
+    keys: usize,
+    mut meanwhile: impl FnMut() -> io::Result<()>,
+) -> io::Result<()> {
     session.configure(&[("compress-idle-time", SOON)])?;
     let deadline = Instant::now() + COMPRESSED_AT_MOST;
     while session.info("cold_values")?.unwrap_or(0) < (keys - keys / 1000) as u64 {
         if Instant::now() > deadline {
             return Err(io::Error::other("not all values are compressed"));
         }
-        std::thread::sleep(Duration::from_millis(100));
+        meanwhile()?;
     }
     Ok(())
+}
+
+/// Waits until all values are compressed.
+fn wait_cold(context: &Context, session: &mut Session, keys: usize) -> io::Result<()> {
+    context.stage("compressing");
+    compress(session, keys, || {
+        std::thread::sleep(Duration::from_millis(100));
+        Ok(())
+    })
 }
 
 fn compresses(context: &Context) -> bool {
@@ -118,7 +130,7 @@ pub fn reads(context: &mut Context) -> io::Result<()> {
     Ok(())
 }
 
-/// What reading each value once costs the threads that serve.
+/// Processor time of the threads that serve, for one read of each value, in nanoseconds a read.
 fn each_once(context: &Context, session: &mut Session, order: &[usize], pipeline: usize) -> io::Result<f64> {
     context.stage("reading");
     let mut pool = session.pool(CONNECTIONS)?;
@@ -202,24 +214,33 @@ fn zipf_figures(context: &Context, session: &mut Session, law: &Zipf) -> io::Res
     Ok([cost.worker, percentile(&times, 0.5), percentile(&times, 0.99)])
 }
 
-/// How long requests of one connection take, in microseconds, sorted.
+/// Round trips of requests on one connection, in microseconds, sorted.
 fn times(context: &Context, session: &Session, next: &mut impl FnMut(&mut Vec<u8>)) -> io::Result<Vec<f64>> {
-    let mut stream = crate::connect::connect(session.port())?;
-    let (mut request, mut buffer, mut all) = (Vec::new(), vec![0; 8 << 10], Vec::new());
-    for _ in 0..context.scaled(100_000, 500) {
-        request.clear();
-        next(&mut request);
-        let start = Instant::now();
-        stream.write_all(&request)?;
-        // A session is shorter than what one read takes.
-        while stream.read(&mut buffer)? == buffer.len() {}
-        all.push(start.elapsed().as_secs_f64() * 1e6);
-    }
+    let (mut wire, mut all) = (Wire::connect(session.port())?, Vec::new());
+    ask(&mut wire, context.scaled(100_000, 500), next, &mut all)?;
     all.sort_by(f64::total_cmp);
     Ok(all)
 }
 
-/// How long clients wait while values are compressed on the core that serves them.
+/// Adds the round trips of this many requests, in microseconds.
+fn ask(
+    wire: &mut Wire,
+    count: usize,
+    next: &mut impl FnMut(&mut Vec<u8>),
+    times: &mut Vec<f64>,
+) -> io::Result<()> {
+    let mut request = Vec::new();
+    for _ in 0..count {
+        request.clear();
+        next(&mut request);
+        let start = Instant::now();
+        wire.exchange(&request, 1)?;
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    Ok(())
+}
+
+/// Latency of clients while values are compressed on the core that serves them.
 pub fn beside(context: &mut Context) -> io::Result<()> {
     if !compresses(context) {
         return Ok(());
@@ -227,24 +248,11 @@ pub fn beside(context: &mut Context) -> io::Result<()> {
     let keys = context.scaled(KEYS_ZIPF, 5000);
     let mut session = loaded(context, keys)?;
     session.ask("SET key value")?;
-    let alone = latencies(context, &session)?;
+    let mut next = |out: &mut Vec<u8>| resp::command(out, &[b"GET", b"key"]);
+    let alone = times(context, &session, &mut next)?;
     let before = session.thread_seconds("larder-cold");
-    session.configure(&[("compress-idle-time", SOON)])?;
-    let mut other = session.again()?;
-    let mut beside = Vec::new();
-    let deadline = Instant::now() + COMPRESSED_AT_MOST;
-    let mut stream = crate::connect::connect(session.port())?;
-    while other.info("cold_values")?.unwrap_or(0) < (keys - keys / 1000) as u64 {
-        if Instant::now() > deadline {
-            return Err(io::Error::other("not all values are compressed"));
-        }
-        for _ in 0..LOOK_EVERY {
-            let start = Instant::now();
-            stream.write_all(b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n")?;
-            stream.read_exact(&mut [0; 11])?;
-            beside.push(start.elapsed().as_secs_f64() * 1e6);
-        }
-    }
+    let (mut wire, mut beside) = (Wire::connect(session.port())?, Vec::new());
+    compress(&mut session, keys, || ask(&mut wire, LOOK_EVERY, &mut next, &mut beside))?;
     beside.sort_by(f64::total_cmp);
     let seconds = session.thread_seconds("larder-cold") - before;
     let megabytes = session.info("cold_values_raw_bytes")?.unwrap_or(0) as f64 / 1e6;
@@ -263,7 +271,7 @@ pub fn beside(context: &mut Context) -> io::Result<()> {
     Ok(())
 }
 
-/// How many reads find their value while a limit takes half of all.
+/// The hit rate of a cache with a limit at which half of the values fit.
 pub fn hits(context: &mut Context) -> io::Result<()> {
     let keys = context.scaled(KEYS_LIMITED, 5000);
     let law = Zipf::new(keys);
