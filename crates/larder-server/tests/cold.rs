@@ -25,15 +25,22 @@ fn wait_for_cold(client: &mut Client, count: u64) {
     }
 }
 
+/// What texts are made of, as Lua: a short one of a number, and the beginning of a document.
+const TEXTS: &str = "
+        local words = {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}
+        local function text(i) return words[i % 5 + 1] .. '-' .. i .. '-' .. words[i % 3 + 1] end
+        local function document(i)
+            local json = '{\"id\":' .. i
+            for j = 1, 12 do json = json .. ',\"field' .. j .. '\":\"' .. text(i * j) .. '\"' end
+            return json
+        end";
+
 /// Values of every type that is compressed, a thousand of each; a hundred lists in several blocks, and one that is compressed block by
 /// block.
 fn fill(client: &mut Client) {
     let script = "
-        local words = {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}
-        local function text(i) return words[i % 5 + 1] .. '-' .. i .. '-' .. words[i % 3 + 1] end
         for i = 1, 1000 do
-            local json = '{\"id\":' .. i
-            for j = 1, 12 do json = json .. ',\"field' .. j .. '\":\"' .. text(i * j) .. '\"' end
+            local json = document(i)
             redis.call('SET', 'session:' .. i, json .. '}')
             redis.call('SET', 'short:' .. i, 'a record of ' .. text(i) .. ' and ' .. text(i * 7) .. ', with a mark: ' .. text(i * 3) .. ', and an end: ' .. i)
             redis.call('RPUSH', 'big', json)
@@ -46,24 +53,21 @@ fn fill(client: &mut Client) {
                 redis.call('ZADD', 'zset:' .. i, i * j, text(i + j))
             end
         end";
-    client.cmd(&["EVAL", script, "0"]);
+    client.cmd(&["EVAL", &format!("{TEXTS}{script}"), "0"]);
 }
 
 /// Hashes, sets and sorted sets that are too large for a record, 128 of each.
 fn fill_with_larger(client: &mut Client) {
     let script = "
-        local words = {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}
-        local function text(i) return words[i % 5 + 1] .. '-' .. i .. '-' .. words[i % 3 + 1] end
         for i = 1, 1000 do
-            local json = '{\"id\":' .. i
-            for j = 1, 12 do json = json .. ',\"field' .. j .. '\":\"' .. text(i * j) .. '\"' end
+            local json = document(i)
             redis.call('HSET', 'doc:' .. i % 128, 'id:' .. i, json .. '}')
             for j = 1, 6 do
                 redis.call('SADD', 'group:' .. i % 128, 'a member of it: ' .. text(i * j))
                 redis.call('ZADD', 'board:' .. i % 128, i * j / 8, 'a player: ' .. text(i + j * 7))
             end
         end";
-    client.cmd(&["EVAL", script, "0"]);
+    client.cmd(&["EVAL", &format!("{TEXTS}{script}"), "0"]);
 }
 
 fn encodings(client: &mut Client) -> Vec<String> {

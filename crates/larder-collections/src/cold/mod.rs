@@ -1,6 +1,6 @@
 //! Values that nobody has used for a while, compressed.
 //!
-//! A cold value is another form of a value that has an image: a string, a small collection, or a list. It is read by
+//! A cold value is another form of a value that has an image: a string, or a collection of up to 64 KB. It is read by
 //! decompressing a copy, and changed by putting the value back into the form in which it is used. Nobody above the table of
 //! the keyspace sees it, but those who ask for the form in which a value is kept.
 //!
@@ -39,6 +39,9 @@ pub(crate) const KIND: u8 = 0x1F;
 pub(crate) const ENCODING_SHIFT: u32 = 5;
 /// The shortest image that is compressed.
 pub const IMAGE_MIN: usize = 64;
+/// The most entries of a hash, a set or a sorted set with an image that no record could hold: a reader builds its table or its
+/// index again while it holds a shard.
+pub(crate) const IMAGE_ENTRIES_MAX: u64 = 1024;
 
 /// Bytes that a cold value may be longer than its image if it need not shrink.
 const ROOM_FORCED: usize = 64;

@@ -85,7 +85,7 @@ fn seen(value: &Value) -> (std::mem::Discriminant<Value>, Vec<Vec<u8>>) {
             all.push(format!("{:?}", hash.encoding()).into_bytes());
             hash.check_invariants();
             if hash.len() > 128 || hash.memory_bytes() > 4000 {
-                // One that is a tree has no order.
+                // The entries of a tree have no order.
                 all.sort();
             }
         }

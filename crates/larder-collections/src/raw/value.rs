@@ -232,7 +232,7 @@ fn never_given(kind: u8) -> ! {
 
 impl Value {
     /// Calls `f` with the kind and the bytes of a value that has an image: a string, or a collection of at most [`RAW_MAX`]
-    /// bytes. Large sets of integers have none: they are packed as close as that.
+    /// bytes, unless it has too many entries, some that expire, or integers in several blocks.
     pub(crate) fn with_image<R>(&self, f: impl FnOnce(Option<Image<'_>>) -> R) -> R {
         let mut bytes = Vec::new();
         let collected = match self {

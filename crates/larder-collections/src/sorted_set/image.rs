@@ -19,8 +19,9 @@ use super::slab::Slab;
 use super::stats::SortedSetEncoding;
 use super::tree::{LEAF_BYTES_MAX, Tree};
 use super::{Form, SortedSet};
+use crate::cold::IMAGE_ENTRIES_MAX;
 use crate::key_table::KeyHash;
-use crate::varint::{number, put_number};
+use crate::varint::{number, put_number, put_text, texts};
 use larder_packed::codec::Damaged;
 use larder_packed::leaf::Leaf;
 use std::marker::PhantomData;
@@ -66,26 +67,18 @@ impl<H: KeyHash> SortedSet<H> {
     }
 }
 
-/// The most members of a set with an image: a reader makes a set of them while it holds a shard.
-const MEMBERS_MAX: u64 = 1024;
-
 impl<H: KeyHash> SortedSet<H> {
-    /// Appends the image of the set if it has at most `max` bytes and 1024 members; else `out` has a part of it.
+    /// Appends the image of the set if it has at most `max` bytes and [`IMAGE_ENTRIES_MAX`] members; else `out` has a part of
+    /// it.
     pub(crate) fn image_into(&self, out: &mut Vec<u8>, max: usize) -> bool {
-        if self.len() > MEMBERS_MAX {
+        if self.len() > IMAGE_ENTRIES_MAX {
             return false;
         }
-        let start = out.len();
+        let end = out.len() + max;
         out.push(u8::from(self.encoding() == SortedSetEncoding::Skiplist));
         put_number(out, self.leaf_count() as u64);
-        let mut put = |bytes: &[u8]| {
-            put_number(out, bytes.len() as u64);
-            let fits = out.len() - start + bytes.len() <= max;
-            out.extend_from_slice(if fits { bytes } else { &[] });
-            if fits { Ok(()) } else { Err(()) }
-        };
-        let leaves = self.try_for_each_image(&mut put);
-        leaves.and_then(|()| self.negative_zeros().try_for_each(put)).is_ok()
+        let leaves = self.try_for_each_image(|leaf| put_text(out, leaf, end).then_some(()).ok_or(()));
+        leaves.is_ok() && self.negative_zeros().all(|member| put_text(out, member, end))
     }
 
     /// The set of an image. Panics on other bytes.
@@ -93,18 +86,12 @@ impl<H: KeyHash> SortedSet<H> {
         const WHOLE: &str = "an image is kept as it was made";
         let (&is_large, rest) = image.split_first().expect(WHOLE);
         let (leaves, at) = number(rest, 0);
-        let mut rest = &rest[at..];
-        let mut parts = std::iter::from_fn(|| {
-            let (len, at) = (!rest.is_empty()).then(|| number(rest, 0))?;
-            let (bytes, after) = rest[at..].split_at(len as usize);
-            rest = after;
-            Some(bytes)
-        });
+        let mut texts = texts(&rest[at..]);
         let mut reader = ImageReader::new();
-        for image in parts.by_ref().take(leaves as usize) {
+        for image in texts.by_ref().take(leaves as usize) {
             reader.push(image).expect(WHOLE);
         }
-        let zeros: Vec<Vec<u8>> = parts.map(<[u8]>::to_vec).collect();
+        let zeros: Vec<Vec<u8>> = texts.map(<[u8]>::to_vec).collect();
         let entries = if is_large == 0 { u64::MAX } else { 0 };
         reader.finish(&Limits { entries, member_len: usize::MAX }, &zeros).expect(WHOLE)
     }

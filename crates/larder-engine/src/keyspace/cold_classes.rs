@@ -288,7 +288,7 @@ impl Class {
     }
 
     /// Makes another dictionary of fresh samples, and takes it if they shrink by a tenth more with
-    /// it; a class that needs a larger one takes it if they shrink at all.
+    /// it; a class that has outgrown its dictionary takes a larger one if they shrink by 4 % more.
     fn challenge(&mut self, samples: &Samples) {
         let is_large = self.is_large();
         self.bytes_since = 0;

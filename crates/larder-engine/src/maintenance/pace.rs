@@ -2,8 +2,8 @@
 //! shards. They work at full speed while processors are idle, and a little at a time while others want
 //! them.
 //!
-//! Every 50 us of work it offers its processor to whoever waits for it: the kernel would let a worker that has got a
-//! request wait for up to a millisecond otherwise, until the thread's turn is over.
+//! After every 50 us of work a thread offers its processor to whoever waits for it. Otherwise, the kernel
+//! would let a worker that has got a request wait for up to a millisecond, until the turn of the thread is over.
 //!
 //! A thread that computes and was kept from running for half of the time has others beside it that
 //! want its processor, or its locks. It sleeps then, much longer than it has worked, before it goes on.
@@ -12,10 +12,10 @@ use crate::keyspace::locks::{MayWait, ShardGuard, Shards};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// A slice of work after which the thread looks whether it is in the way.
-const SLICE: Duration = Duration::from_micros(300);
-/// A turn of work after which the thread offers its processor.
+/// A turn of work after which a thread offers its processor.
 const TURN: Duration = Duration::from_micros(50);
+/// A slice of work after which it looks whether it is in the way.
+const SLICE: Duration = Duration::from_micros(300);
 /// How long it sleeps if it is.
 const REST: Duration = Duration::from_millis(5);
 
@@ -28,34 +28,38 @@ const LOCK_TRIES: u32 = 20;
 /// See the module's comment.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// When the slice began, and what the thread had computed by then.
-    began: Option<(Instant, Duration)>,
-    /// When the turn began.
-    turn_began: Option<Instant>,
+    slice: Option<Slice>,
+}
+
+/// A slice of work.
+struct Slice {
+    began: Instant,
+    /// What the thread had computed by then.
+    computed: Duration,
+    turn_began: Instant,
 }
 
 impl Pace {
     /// Begins a slice of work.
     pub(super) fn begin(&mut self) {
         let now = crate::clock::instant();
-        (self.began, self.turn_began) = (Some((now, computed())), Some(now));
+        self.slice = Some(Slice { began: now, computed: computed(), turn_began: now });
     }
 
     /// Offers the processor after a turn. Ends a slice that has lasted long enough, and sleeps if others wanted the
     /// processor.
     pub(super) fn rest_if_busy(&mut self) {
-        let (Some((began, before)), Some(turn_began)) = (self.began, self.turn_began) else { return };
-        let now = crate::clock::instant();
-        if now.saturating_duration_since(turn_began) < TURN {
+        let Some(slice) = &mut self.slice else { return };
+        if slice.turn_began.elapsed() < TURN {
             return;
         }
         std::thread::yield_now();
-        self.turn_began = Some(crate::clock::instant());
-        let lasted = now.saturating_duration_since(began);
+        slice.turn_began = crate::clock::instant();
+        let lasted = slice.began.elapsed();
         if lasted < SLICE {
             return;
         }
-        if is_in_the_way(lasted, computed().saturating_sub(before)) {
+        if is_in_the_way(lasted, computed().saturating_sub(slice.computed)) {
             std::thread::sleep(REST);
         }
         self.begin();
