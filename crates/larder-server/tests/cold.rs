@@ -14,7 +14,7 @@ const COMPRESSING: [&str; 6] = ["--compress-idle-time", "1", "--save", "", "--en
 
 /// Waits until at least so many values are compressed, or none if that is 0.
 fn wait_for_cold(client: &mut Client, count: u64) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(240);
     loop {
         let values: u64 = figure(client, "memory", "cold_values").parse().expect("a number");
         if values >= count && (count > 0 || values == 0) {
@@ -285,7 +285,7 @@ fn files_and_replicas_get_values_as_they_are_used() {
     let replica = Server::larder(&["--enable-debug-command", "yes"]);
     let mut follower = replica.client();
     follower.ask(&format!("REPLICAOF 127.0.0.1 {}", server.port()));
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(240);
     while follower.ask("DEBUG DIGEST").text() != digest {
         assert!(Instant::now() < deadline, "the replica has the data");
         std::thread::sleep(Duration::from_millis(20));
@@ -336,7 +336,7 @@ fn blocks_of_large_lists_are_compressed() {
     let mut client = server.client();
     fill(&mut client);
     let plain = client.ask("MEMORY USAGE big SAMPLES 0").int();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(240);
     while client.ask("MEMORY USAGE big SAMPLES 0").int() * 2 > plain {
         assert!(Instant::now() < deadline, "{plain} bytes before, {:?} now", client.ask("MEMORY USAGE big"));
         std::thread::sleep(Duration::from_millis(20));
@@ -350,7 +350,7 @@ fn nodes_of_streams_are_compressed_while_the_stream_grows() {
     let mut client = server.client();
     fill(&mut client);
     let usage = |client: &mut Client| client.ask("MEMORY USAGE log SAMPLES 0").int();
-    let (plain, deadline, mut added) = (usage(&mut client), Instant::now() + Duration::from_secs(60), 0);
+    let (plain, deadline, mut added) = (usage(&mut client), Instant::now() + Duration::from_secs(240), 0);
     while usage(&mut client) * 2 > plain {
         assert!(Instant::now() < deadline, "{plain} bytes before, {} now", usage(&mut client));
         added += 1;

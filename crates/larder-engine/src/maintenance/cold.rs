@@ -79,7 +79,8 @@ pub(super) fn run(engine: &Weak<Engine>, may_wait: &MayWait) {
             cold::sweep();
         }
         let (mut idle_s, mut walks_apart_s) = (idle_s, idle_s / WALKS_PER_IDLE_TIME);
-        if is_short_of_memory(&engine) {
+        let is_short = is_short_of_memory(&engine);
+        if is_short {
             // Sooner than the option says is better than evicted.
             let before_s = compressing.idle.map_or(idle_s, |idle| idle.from_s);
             (idle_s, walks_apart_s) = ((before_s / HASTE).clamp(idle_s.min(1), idle_s), 1);
@@ -91,6 +92,11 @@ pub(super) fn run(engine: &Weak<Engine>, may_wait: &MayWait) {
             continue;
         }
         compressing.begin_walk(&engine, now_s, (!is_forced).then_some(idle_s));
+        if is_short {
+            compressing.pace.hurry();
+        } else {
+            compressing.pace.begin();
+        }
         compressing.walk(&engine, may_wait);
         cold::sweep();
     }
@@ -148,7 +154,6 @@ impl Compressing {
     }
 
     fn walk(&mut self, engine: &Engine, may_wait: &MayWait) {
-        self.pace.begin();
         for shard in 0..SHARDS {
             let (mut db, mut cursor) = (0, 0);
             while let Some(next) = self.collect(engine, (shard, db, cursor), may_wait) {

@@ -4,16 +4,21 @@
 //!
 //! After every 50 us of work a thread offers its processor to whoever waits for it. Otherwise, the kernel
 //! would let a worker that has got a request wait for up to a millisecond, until the turn of the thread is over.
+//! If it gets the processor back late, because programs compute beside it without end, its next turn is longer: an eighth of the
+//! time that it has waited.
 //!
 //! A thread that computes and was kept from running for half of the time has others beside it that
 //! want its processor, or its locks. It sleeps then, much longer than it has worked, before it goes on.
+//!
+//! A thread in a hurry, without whose work keys will be evicted, does none of this.
 
 use crate::keyspace::locks::{MayWait, ShardGuard, Shards};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// A turn of work after which a thread offers its processor.
+/// A turn of work after which a thread offers its processor: the shortest, and its part of the wait before it.
 const TURN: Duration = Duration::from_micros(50);
+const TURN_PART_OF_WAIT: u32 = 8;
 /// A slice of work after which it looks whether it is in the way.
 const SLICE: Duration = Duration::from_micros(300);
 /// How long it sleeps if it is.
@@ -28,7 +33,10 @@ const LOCK_TRIES: u32 = 20;
 /// See the module's comment.
 #[derive(Default)]
 pub(super) struct Pace {
+    /// None in a hurry.
     slice: Option<Slice>,
+    /// How long this turn lasts; 0 is the shortest turn.
+    turn: Duration,
 }
 
 /// A slice of work.
@@ -46,15 +54,22 @@ impl Pace {
         self.slice = Some(Slice { began: now, computed: computed(), turn_began: now });
     }
 
+    /// Begins work that cannot wait.
+    pub(super) fn hurry(&mut self) {
+        self.slice = None;
+    }
+
     /// Offers the processor after a turn. Ends a slice that has lasted long enough, and sleeps if others wanted the
     /// processor.
     pub(super) fn rest_if_busy(&mut self) {
         let Some(slice) = &mut self.slice else { return };
-        if slice.turn_began.elapsed() < TURN {
+        if slice.turn_began.elapsed() < self.turn.max(TURN) {
             return;
         }
+        let offered = crate::clock::instant();
         std::thread::yield_now();
         slice.turn_began = crate::clock::instant();
+        self.turn = (slice.turn_began - offered) / TURN_PART_OF_WAIT;
         let lasted = slice.began.elapsed();
         if lasted < SLICE {
             return;
