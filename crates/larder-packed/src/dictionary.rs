@@ -1,7 +1,7 @@
 //! Short values compressed one by one with zstd, with the help of a dictionary that was trained on others like them.
 //!
 //! ```text
-//!  frame   | FCS size and flags 1 | content size 1 or 2 | blocks |      a frame of zstd, RFC 8878, without its magic number
+//!  frame   | FCS size and flags 1 | content size 1, 2 or 4 | blocks |      a frame of zstd, RFC 8878, without its magic number
 //! ```
 //! Frames name no dictionary and have no checksum: whoever keeps a frame knows its dictionary, and frames do not leave the
 //! process. A wrong dictionary may give wrong bytes without an error.
@@ -14,8 +14,10 @@ use crate::codec::{Damaged, ZSTD_LEVEL, with_decompressor};
 use std::cell::RefCell;
 use zstd_safe::{CCtx, CParameter, DDict};
 
-/// The most bytes of a value.
+/// The most bytes of what is not one string.
 pub const RAW_MAX: usize = 64 << 10;
+/// The most bytes of a value: reading them takes about a millisecond.
+pub const STRING_MAX: usize = 1 << 20;
 /// What frames of zstd begin with.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// Bits of a frame's first byte: it has one segment, no checksum and no dictionary's number.
@@ -93,7 +95,9 @@ impl Dictionary {
             whole.clear();
             whole.extend_from_slice(&MAGIC);
             whole.extend_from_slice(frame);
-            with_decompressor(|context| context.decompress_using_ddict(out, whole, &self.tables))
+            let read = with_decompressor(|context| context.decompress_using_ddict(out, whole, &self.tables));
+            whole.shrink_to(RAW_MAX);
+            read
         });
         if read == Ok(len) { Ok(()) } else { Err(Damaged) }
     }
@@ -106,9 +110,10 @@ pub fn raw_len(frame: &[u8]) -> Option<usize> {
     let len = match (first & !(3 << SIZE_SHIFT), first >> SIZE_SHIFT) {
         (SINGLE_SEGMENT, 0) => usize::from(*rest.first()?),
         (SINGLE_SEGMENT, 1) => SIZE_OF_TWO + usize::from(u16::from_le_bytes(*rest.first_chunk()?)),
+        (SINGLE_SEGMENT, 2) => u32::from_le_bytes(*rest.first_chunk()?) as usize,
         _ => return None,
     };
-    (len <= RAW_MAX).then_some(len)
+    (len <= STRING_MAX).then_some(len)
 }
 
 /// Compresses values with one dictionary. For a batch of them: it is large, and slow to make.
@@ -133,7 +138,7 @@ impl Compressor {
 
     /// Appends the frame of a value if that takes at most `max` bytes; else `out` is left as it was.
     pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>, max: usize) -> bool {
-        if raw.len() > RAW_MAX {
+        if raw.len() > STRING_MAX {
             return false;
         }
         let start = out.len();
@@ -192,13 +197,21 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(42));
         let dictionary = trained(&mut rng);
         let mut compressor = Compressor::new(&dictionary).expect("there is memory");
-        for len in [0, 1, 2, 255, 256, 257, 4096, RAW_MAX - 1, RAW_MAX] {
+        let around = |len| [len - 1, len, len + 1];
+        let lens = [
+            [0, 1, 2],
+            around(256),
+            around(RAW_MAX),
+            around(RAW_MAX + SIZE_OF_TWO),
+            [STRING_MAX - 1, STRING_MAX, 4096],
+        ];
+        for len in lens.concat() {
             let (value, mut frame, mut back) = (vec![b'x'; len], Vec::new(), Vec::new());
             assert!(compressor.compress(&value, &mut frame, len + 20), "{len}");
             assert_eq!(dictionary.decompress(&frame, &mut back), Ok(()));
             assert_eq!(back, value);
         }
-        assert!(!compressor.compress(&vec![0; RAW_MAX + 1], &mut Vec::new(), RAW_MAX));
+        assert!(!compressor.compress(&vec![0; STRING_MAX + 1], &mut Vec::new(), STRING_MAX));
     }
 
     #[test]

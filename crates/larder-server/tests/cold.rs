@@ -70,6 +70,34 @@ fn fill_with_larger(client: &mut Client) {
     client.cmd(&["EVAL", &format!("{TEXTS}{script}"), "0"]);
 }
 
+#[test]
+fn long_strings_are_compressed_up_to_a_megabyte() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    let text = |len: usize| {
+        let mut text: String = (0..len / 8).map(|at| format!("row {at}; ")).collect();
+        text.truncate(len);
+        text
+    };
+    let lens = [60_000, 66_000, 300_000, 1 << 20, (1 << 20) + 1];
+    // The classes need samples.
+    (0..100).for_each(|at| drop(client.cmd(&["SET", &format!("page:few:{at}"), &text(5000 + at)])));
+    for len in lens {
+        client.cmd(&["SET", &format!("page:{len}"), &text(len)]);
+    }
+    wait_for_cold(&mut client, 104);
+    for len in lens {
+        let (key, text) = (format!("page:{len}"), text(len));
+        let ask = |client: &mut Client, command: &str| client.cmd(&[command, &key]);
+        assert_eq!(ask(&mut client, "STRLEN").int() as usize, len);
+        let used = client.cmd(&["MEMORY", "USAGE", &key]).int() as usize;
+        assert_eq!(used * 2 < len, len <= 1 << 20, "{len} bytes take {used}");
+        assert_eq!(client.cmd(&["GETRANGE", &key, "55000", "55999"]).text(), text[55_000..56_000]);
+        assert_eq!(client.cmd(&["APPEND", &key, "and more"]).int() as usize, len + 8);
+        assert_eq!(ask(&mut client, "GET").text(), text + "and more");
+    }
+}
+
 fn encodings(client: &mut Client) -> Vec<String> {
     [
         "session:7",

@@ -1,6 +1,6 @@
 //! Values that nobody has used for a while, compressed.
 //!
-//! A cold value is another form of a value that has an image: a string, or a collection of up to 64 KB. It is read by
+//! A cold value is another form of a value that has an image: a string of up to 1 MB, or a collection of up to 64 KB. It is read by
 //! decompressing a copy, and changed by putting the value back into the form in which it is used. Nobody above the table of
 //! the keyspace sees it, but those who ask for the form in which a value is kept.
 //!
@@ -24,12 +24,12 @@ pub use registry::{Dictionary, DictionaryRef, add, stats, sweep};
 use crate::hash::HashEncoding;
 use crate::list::ListEncoding;
 use crate::numbered::Counted;
+use crate::raw::FrameBytes;
 use crate::set::SetEncoding;
 use crate::shapes::ShapeRef;
 use crate::sorted_set::SortedSetEncoding;
 use crate::varint::number;
 use larder_packed::dictionary::raw_len;
-use larder_packed::small_bytes::{SMALL_BYTES_MAX, SmallBytes};
 
 pub(crate) const DICTIONARY_AT: usize = 0;
 pub(crate) const KIND_AT: usize = 1;
@@ -90,7 +90,7 @@ pub enum Unfit {
 pub struct Cold {
     pub(crate) dictionary: Counted<Dictionary>,
     pub(crate) shape: Option<ShapeRef>,
-    pub(crate) bytes: SmallBytes,
+    pub(crate) bytes: FrameBytes,
 }
 
 impl Cold {
@@ -160,7 +160,7 @@ impl Cold {
 /// The least length of an image of this length, and the most bytes of the cold value.
 pub(crate) fn limits(len: usize) -> (usize, usize) {
     if forced::is_forced() {
-        return (0, (len + ROOM_FORCED).min(SMALL_BYTES_MAX));
+        return (0, len + ROOM_FORCED);
     }
-    (IMAGE_MIN, (len / 8 * 7).min(SMALL_BYTES_MAX))
+    (IMAGE_MIN, len / 8 * 7)
 }

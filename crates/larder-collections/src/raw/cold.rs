@@ -1,7 +1,8 @@
 //! Cold values are made of values here, and made back into them. As a raw pointer and as the bytes of a
 //! record, each counts its dictionary and its shape.
 
-use super::value::{Image, type_of_image};
+use super::frame_bytes::FrameBytes;
+use super::value::{IMAGE_STRING, Image, type_of_image};
 use crate::cold::{
     Cold, ColdType, DICTIONARY_AT, Dictionary, DictionaryRef, ENCODING_SHIFT, HEAD_BYTES, IMAGE_MIN, KIND,
     KIND_AT, Unfit, limits,
@@ -14,9 +15,8 @@ use crate::shapes::{Shape, ShapeRef};
 use crate::sorted_set::SortedSetEncoding;
 use crate::value::Value;
 use crate::varint::put_number;
-use larder_packed::dictionary::{Compressor, RAW_MAX};
+use larder_packed::dictionary::{Compressor, STRING_MAX};
 use larder_packed::segment::{EMBEDDED_MAX, InRecord};
-use larder_packed::small_bytes::SmallBytes;
 use std::ptr::NonNull;
 
 impl Cold {
@@ -27,7 +27,7 @@ impl Cold {
         value.with_image(|image| {
             let image = image.ok_or(Unfit::NoImage)?;
             let (len_min, max) = limits(image.bytes.len());
-            if !(len_min..=RAW_MAX).contains(&image.bytes.len()) {
+            if !(len_min..=STRING_MAX).contains(&image.bytes.len()) {
                 return Err(Unfit::NoImage);
             }
             let (head, rest) = image.bytes.split_at(if shape.is_some() { size_of::<u16>() } else { 0 });
@@ -40,15 +40,15 @@ impl Cold {
             let is_smaller = room > 0 && compressor.compress(rest, &mut bytes, room);
             if is_smaller { Ok(()) } else { Err(Unfit::Incompressible) }
         })?;
-        let bytes = SmallBytes::copy_of(&bytes, 0);
+        let bytes = FrameBytes::copy_of(&bytes);
         Ok(Cold { dictionary: dictionary.clone(), shape, bytes })
     }
 
-    /// A value's image, for training; None if it is not compressed.
-    pub fn sample_of(value: &Value) -> Option<Vec<u8>> {
+    /// The first `max` bytes of a value's image, for training; None if it is not compressed.
+    pub fn sample_of(value: &Value, max: usize) -> Option<Box<[u8]>> {
         value.with_image(|image| {
-            let image = image.filter(|image| (IMAGE_MIN..=RAW_MAX).contains(&image.bytes.len()))?;
-            Some(image.bytes.to_vec())
+            let image = image.filter(|image| (IMAGE_MIN..=STRING_MAX).contains(&image.bytes.len()))?;
+            Some(image.bytes[..image.bytes.len().min(max)].into())
         })
     }
 
@@ -67,7 +67,7 @@ impl Cold {
     pub(super) unsafe fn from_raw(ptr: NonNull<u8>) -> Cold {
         // SAFETY: the caller; the pointer owns a count of each number in the bytes.
         unsafe {
-            let bytes = SmallBytes::from_raw(ptr);
+            let bytes = FrameBytes::from_raw(ptr);
             let (dictionary, shape) = numbers(bytes.get());
             Cold {
                 dictionary: Counted::owned(dictionary),
@@ -87,21 +87,21 @@ impl Cold {
     ///
     /// # Safety
     /// As for values: the record owns the counts.
-    pub(super) unsafe fn in_record(bytes: InRecord<'_>) -> Cold {
+    pub(super) unsafe fn in_record(bytes: &InRecord<'_>) -> Cold {
         let (dictionary, shape) = numbers(bytes.bytes());
         // SAFETY: the caller.
         unsafe {
             Cold {
                 dictionary: Counted::borrowed(dictionary),
                 shape: shape.map(|shape| ShapeRef::borrowed(shape)),
-                bytes: SmallBytes::in_record(bytes),
+                bytes: FrameBytes::in_record(bytes),
             }
         }
     }
 
     /// The same with bytes and counts of its own.
     pub(super) fn into_own(mut self) -> Cold {
-        self.bytes.make_own(0);
+        self.bytes.make_own();
         let (dictionary, shape) = (self.dictionary.into_counted(), self.shape.map(Counted::into_counted));
         Cold { dictionary, shape, bytes: self.bytes }
     }
@@ -140,6 +140,9 @@ impl Cold {
     #[cold]
     pub fn thaw(&self) -> Value {
         let (kind, (shape, _, frame)) = (kind_of(self.bytes()), self.parts());
+        if kind == IMAGE_STRING {
+            return Value::String(self.dictionary.decompress_shared(frame));
+        }
         let mut raw = shape.to_vec();
         self.dictionary.decompress(frame, &mut raw);
         // SAFETY: the image that was compressed, and this has a count of its shape.

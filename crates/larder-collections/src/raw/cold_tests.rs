@@ -9,6 +9,7 @@ use crate::set::{Set, SetLimits};
 use crate::sorted_set::{self, SortedSet};
 use crate::stream::Stream;
 use larder_packed::bytes::SharedBytes;
+use larder_packed::segment::IntoRaw;
 
 struct Hashed;
 
@@ -140,17 +141,43 @@ fn values_come_back() {
 }
 
 #[test]
+fn long_strings_come_back() {
+    let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(55));
+    let dictionary = dictionary(&mut rng);
+    let mut compressor = dictionary.compressor().expect("there is memory");
+    for len in [65_535, 65_536, 65_537, 65_800, 300_000, STRING_MAX - 1, STRING_MAX] {
+        let mut text = text(&mut rng).into_bytes().repeat(len / 10);
+        text.truncate(len);
+        (0..len).step_by(99).for_each(|at| text[at] = rng.u8(..));
+        let value = Value::String(SharedBytes::new(&text));
+        let cold = Cold::of(&value, &dictionary, &mut compressor).expect("it shrinks");
+        assert!(cold.packed_bytes() * 2 < len && cold.heap_bytes() < len, "{len}");
+        assert_eq!(cold.raw_bytes(), len);
+        let (kind, pointer) = Value::Cold(cold).into_raw();
+        // SAFETY: taken back once.
+        let Value::Cold(cold) = (unsafe { Value::from_raw(kind, pointer) }) else { panic!("it is cold") };
+        assert_eq!(seen(&cold.clone().thaw()), seen(&value));
+        assert_eq!(seen(&cold.thaw()), seen(&value));
+    }
+    // Noise shrinks by nothing, however long it is.
+    let noise: Vec<u8> = (0..200_000).map(|_| rng.u8(..)).collect();
+    let value = Value::String(SharedBytes::new(&noise));
+    assert_eq!(Cold::of(&value, &dictionary, &mut compressor).err(), Some(Unfit::Incompressible));
+}
+
+#[test]
 fn what_has_no_image_or_does_not_shrink_stays() {
     let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(52));
     let dictionary = dictionary(&mut rng);
     let mut compressor = dictionary.compressor().expect("there is memory");
     let noise: Vec<u8> = (0..300).map(|_| rng.u8(..)).collect();
     let short = "alpha-1;".repeat(7);
+    let long = b"alpha-1;".repeat(STRING_MAX / 8 + 1);
     for (value, reason) in [
         (Value::Stream(Stream::new()), Unfit::NoImage),
         (Value::String(SharedBytes::new(&noise)), Unfit::Incompressible),
         (Value::String(SharedBytes::new(short.as_bytes())), Unfit::NoImage),
-        (Value::String(SharedBytes::new("alpha-1;".repeat(9000).as_bytes())), Unfit::NoImage),
+        (Value::String(SharedBytes::new(&long[..=STRING_MAX])), Unfit::NoImage),
     ] {
         assert_eq!(Cold::of(&value, &dictionary, &mut compressor).err(), Some(reason));
     }

@@ -26,7 +26,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 mod cold;
+mod frame_bytes;
 mod value;
+
+pub use frame_bytes::FrameBytes;
 
 /// A block with more bytes than this is too large for a record, whatever its header takes.
 const EMBED_NEAR: usize = EMBEDDED_MAX + 64;

@@ -132,7 +132,7 @@ unsafe impl IntoRaw for Value {
                 LIST..SORTED_SET => Value::List(List::in_record(kind - LIST, bytes)),
                 SORTED_SET..SET => Value::SortedSet(SortedSet::in_record(kind - SORTED_SET, bytes)),
                 SET..SET_END => Value::Set(Set::in_record(kind - SET, bytes)),
-                COLD..NONE => Value::Cold(Cold::in_record(bytes)),
+                COLD..NONE => Value::Cold(Cold::in_record(&bytes)),
                 kind => never_given(kind),
             }
         }
@@ -231,7 +231,7 @@ fn never_given(kind: u8) -> ! {
 }
 
 impl Value {
-    /// Calls `f` with the kind and the bytes of a value that has an image: a string, or a collection of at most [`RAW_MAX`]
+    /// Calls `f` with the kind and the bytes of a value that has an image: a string of any length, or a collection of at most [`RAW_MAX`]
     /// bytes, unless it has too many entries, some that expire, or integers in several blocks.
     pub(crate) fn with_image<R>(&self, f: impl FnOnce(Option<Image<'_>>) -> R) -> R {
         let mut bytes = Vec::new();
@@ -275,13 +275,12 @@ impl Value {
         f(collected.map(|kind| Image { kind, bytes: &bytes }))
     }
 
-    /// The value of an image.
+    /// The value of an image of a collection.
     ///
     /// # Safety
     /// [`with_image`](Self::with_image) gave the pair, and somebody owns a count of the shape in it, if there is one.
     pub(super) unsafe fn of_image(image: Image<'_>) -> Value {
         match image.kind {
-            IMAGE_STRING => return Value::String(SharedBytes::new(image.bytes)),
             IMAGE_LIST => return Value::List(List::of_image(image.bytes)),
             IMAGE_HASH => {
                 let form = HashForm::Table(Table::of_image(image.bytes));
@@ -304,7 +303,7 @@ pub(crate) struct Image<'a> {
 }
 
 /// The kinds of images that are not those of embedded values: of a string, and of collections that no record could hold.
-const IMAGE_STRING: u8 = EMBEDDED_KINDS_MAX;
+pub(super) const IMAGE_STRING: u8 = EMBEDDED_KINDS_MAX;
 const IMAGE_LIST: u8 = IMAGE_STRING + 1;
 const IMAGE_HASH: u8 = IMAGE_LIST + 1;
 const IMAGE_SET: u8 = IMAGE_HASH + 1;

@@ -98,7 +98,5 @@ impl Samples {
 
 /// A value's image, or the beginning of it; `None` if the value is not compressed.
 pub(crate) fn sample_of(value: &Value) -> Option<Box<[u8]>> {
-    let mut sample = Cold::sample_of(value)?;
-    sample.truncate(SAMPLE_MAX);
-    Some(sample.into())
+    Cold::sample_of(value, SAMPLE_MAX)
 }
