@@ -12,7 +12,7 @@ mod scenarios;
 mod settle;
 mod world;
 
-use chaos::{Chaos, Operators, disturb, make};
+use chaos::{Chaos, Operators, disturb, finish_moves, make};
 use settle::settle;
 
 /// How long a cluster may take to settle once all is well, in node timeouts and ms.
@@ -25,6 +25,7 @@ fn survive(seed: u64, operators: Operators) -> (u64, u64) {
     let node_timeout_ms = rng.u64(600..3000);
     let mut world = make(primaries, replicas, seed, node_timeout_ms);
     disturb(&mut world, Chaos { time_ms: 20_000, operators });
+    finish_moves(&mut world, SETTLE_TIMEOUTS * node_timeout_ms);
     let settled = settle(&mut world, SETTLE_MS + SETTLE_TIMEOUTS * node_timeout_ms);
     for at in 0..world.nodes.len() {
         world.cluster(at).check_invariants();

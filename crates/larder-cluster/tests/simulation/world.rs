@@ -78,6 +78,8 @@ pub struct World {
     pub crash_one_in: Option<u32>,
     /// The state is checked after one of this many inputs.
     pub check_one_in: u32,
+    /// Slots of which an operator has told only their source that they have moved, and that source.
+    pub told_sources: Vec<(u16, usize)>,
     /// For how long the inputs of a node are gathered before it acts, in ms, as an event loop does under load.
     pub gather_ms: u64,
     events: BinaryHeap<Reverse<(u64, u64)>>,
@@ -98,6 +100,7 @@ impl World {
             loses_machines: false,
             crash_one_in: None,
             check_one_in: 50,
+            told_sources: Vec::new(),
             gather_ms: 0,
             events: BinaryHeap::new(),
             payloads: Default::default(),
@@ -210,6 +213,12 @@ impl World {
 
     pub fn id(&self, at: usize) -> NodeId {
         self.cluster(at).me().id
+    }
+
+    /// Who owns a slot, as a node sees it.
+    pub fn owner_of(&self, at: usize, slot: u16) -> Option<NodeId> {
+        let table = self.cluster(at).table();
+        table.owner(slot).map(|owner| table[owner].id)
     }
 
     /// Gives a node an input, and does what it wants done.
