@@ -8,10 +8,11 @@
 //! quarter, and by 1 MB at most: a longer string is copied once for each MB that is appended.
 //!
 //! ```text
-//!  0      4      8        16       24                 24 + cap
-//!  +------+------+--------+--------+------------------+
-//!  | rc 4 | 0  4 | len 8  | cap 8  | bytes .. spare   |
-//!  +------+------+--------+--------+------------------+
+//!  0      4       8        16       24                 24 + cap
+//!  +------+-------+--------+--------+------------------+
+//!  | rc 4 | age 1 | len 8  | cap 8  | bytes .. spare   |
+//!  +------+-------+--------+--------+------------------+
+//!  age: walks since the last use, of a string whose owner counts them | 0x80 the owner's flag
 //! ```
 //!
 //! Invariants: I1 `len <= cap`; I2 the allocation is `24 + cap` bytes, a class of the heap; I3 the first
@@ -23,17 +24,22 @@ use crate::heap::{self, Mover};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 #[repr(C)]
 struct Header {
     rc: AtomicU32,
+    age: AtomicU8,
     len: usize,
     cap: usize,
 }
 
 const HEADER: usize = size_of::<Header>();
 const _: () = assert!(HEADER == 24);
+
+/// Bits of the age that count walks.
+const WALKS: u8 = 0x7F;
+const FLAG: u8 = 0x80;
 
 /// A shared byte string. Dereferences to its bytes.
 #[repr(transparent)]
@@ -75,7 +81,9 @@ impl SharedBytes {
             heap::class_size(cap.checked_add(HEADER).expect("a string is smaller than the address space"));
         let ptr = alloc(size).cast::<Header>();
         // SAFETY: the allocation is at least HEADER bytes, aligned to 8, and ours alone.
-        unsafe { ptr.write(Header { rc: AtomicU32::new(1), len: 0, cap: size - HEADER }) };
+        unsafe {
+            ptr.write(Header { rc: AtomicU32::new(1), age: AtomicU8::new(0), len: 0, cap: size - HEADER });
+        };
         SharedBytes(ptr)
     }
 
@@ -206,6 +214,34 @@ impl SharedBytes {
     /// Whether both are references to one string.
     pub fn ptr_eq(&self, other: &SharedBytes) -> bool {
         self.0 == other.0
+    }
+
+    /// Notes a use, for an owner who counts walks without one.
+    #[inline]
+    pub(crate) fn note_use(&self) {
+        let age = self.header().age.load(Ordering::Relaxed);
+        // Threads that read clones need not take the line of memory from each other.
+        if age & WALKS != 0 {
+            self.header().age.store(age & FLAG, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a walk; how many there were since the last use. A use at the same time may be lost.
+    pub(crate) fn count_walk(&self) -> u8 {
+        let age = self.header().age.load(Ordering::Relaxed);
+        let walks = (age & WALKS).saturating_add(1).min(WALKS);
+        self.header().age.store(age & FLAG | walks, Ordering::Relaxed);
+        walks
+    }
+
+    /// Sets the owner's flag.
+    pub(crate) fn set_flag(&self) {
+        self.header().age.fetch_or(FLAG, Ordering::Relaxed);
+    }
+
+    /// Whether the owner's flag is set.
+    pub(crate) fn is_flagged(&self) -> bool {
+        self.header().age.load(Ordering::Relaxed) & FLAG != 0
     }
 
     /// Number of references.

@@ -71,6 +71,43 @@ fn fill_with_larger(client: &mut Client) {
 }
 
 #[test]
+fn values_of_large_hashes_are_compressed_one_by_one() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    client.ask("CONFIG SET compress-idle-time 0");
+    let script = "
+        for i = 1, 3000 do redis.call('HSET', 'users', 'id:' .. i, document(i) .. '}') end
+        redis.call('HSET', 'sessions', 'a', document(1), 'b', document(2) .. string.rep('-', 300))
+        redis.call('HEXPIRE', 'sessions', 10000, 'FIELDS', 1, 'a')";
+    client.cmd(&["EVAL", &format!("{TEXTS}{script}"), "0"]);
+    let digest = client.ask("DEBUG DIGEST");
+    let dump = client.cmd(&["DUMP", "users"]);
+    let value = client.ask("HGET users id:7");
+    let usage = |client: &mut Client| client.ask("MEMORY USAGE users").int();
+    let before = usage(&mut client);
+    client.ask("CONFIG SET compress-idle-time 1");
+    wait_for_cold(&mut client, 3002);
+    let after = usage(&mut client);
+    assert!(after * 2 < before, "{before} bytes before, {after} after");
+    assert_eq!(client.ask("HGET users id:7"), value);
+    assert_eq!(client.ask("HSTRLEN users id:7").int() as usize, value.text().len());
+    assert_eq!(client.ask("HKEYS users").items().len(), 3000);
+    assert_eq!(client.ask("DEBUG DIGEST"), digest);
+    assert_eq!(client.cmd(&["DUMP", "users"]), dump);
+    // Those who copied it have left all as it is; one value was read.
+    assert_eq!(usage(&mut client), after);
+    client.ask("COPY users others");
+    client.ask("HSET others id:1 changed");
+    assert_eq!(client.ask("HGET users id:1"), client.ask("HMGET users id:1").items()[0]);
+    assert_eq!(client.ask("HINCRBY others id:1000000 5").int(), 5);
+    assert_eq!(client.ask("HDEL users id:3 id:4").int(), 2);
+    assert!((1..=10_000).contains(&client.ask("HTTL sessions FIELDS 1 a").items()[0].int()));
+    client.ask("FLUSHALL");
+    wait_for_cold(&mut client, 0);
+    assert_eq!(figure(&mut client, "memory", "cold_dictionaries"), "0");
+}
+
+#[test]
 fn long_strings_are_compressed_up_to_a_megabyte() {
     let server = Server::larder(&COMPRESSING);
     let mut client = server.client();

@@ -85,6 +85,25 @@ pub enum Unfit {
     Incompressible,
 }
 
+/// Memory of the parts of a value that are compressed one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColdParts {
+    /// Compressed parts.
+    pub count: u64,
+    /// Bytes of the plain parts, without spare room.
+    pub plain_bytes: u64,
+    /// Bytes of heap.
+    pub heap_bytes: u64,
+}
+
+impl ColdParts {
+    pub(crate) fn add(&mut self, plain_bytes: usize, heap_bytes: usize) {
+        self.count += 1;
+        self.plain_bytes += plain_bytes as u64;
+        self.heap_bytes += heap_bytes as u64;
+    }
+}
+
 /// See the module's comment.
 #[derive(Clone)]
 pub struct Cold {

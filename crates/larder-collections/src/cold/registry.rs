@@ -7,7 +7,7 @@ use larder_packed::bytes::SharedBytes;
 use larder_packed::dictionary::{self, Compressor};
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicPtr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most dictionaries at a time.
 const DICTIONARIES_MAX: usize = 256;
@@ -19,7 +19,8 @@ static LOCK: Mutex<()> = Mutex::new(());
 /// A dictionary with its number.
 pub struct Dictionary {
     number: u8,
-    dictionary: dictionary::Dictionary,
+    /// Values in hashes count it without its number.
+    dictionary: Arc<dictionary::Dictionary>,
 }
 
 /// A dictionary that its holder keeps alive.
@@ -50,6 +51,11 @@ impl Dictionary {
     /// Its number.
     pub fn number_byte(&self) -> u8 {
         self.number
+    }
+
+    /// The dictionary itself, for those who count it.
+    pub(crate) fn shared(&self) -> &Arc<dictionary::Dictionary> {
+        &self.dictionary
     }
 
     /// The dictionary itself.
@@ -84,7 +90,7 @@ pub fn add(dictionary: dictionary::Dictionary) -> Option<DictionaryRef> {
     let _lock = lock();
     let is_free = |&number: &u8| numbered::look::<Dictionary, _>(u16::from(number), |_, _| ()).is_none();
     let number = (0..=u8::MAX).find(is_free)?;
-    numbered::put(Dictionary { number, dictionary });
+    numbered::put(Dictionary { number, dictionary: Arc::new(dictionary) });
     numbered::get(u16::from(number))
 }
 
@@ -92,7 +98,12 @@ pub fn add(dictionary: dictionary::Dictionary) -> Option<DictionaryRef> {
 pub fn sweep() {
     let _lock = lock();
     for number in 0..DICTIONARIES_MAX as u16 {
-        numbered::take_unused::<Dictionary>(number);
+        let is_shared = numbered::look(number, |dictionary: &Dictionary, _| {
+            Arc::strong_count(&dictionary.dictionary) > 1
+        });
+        if is_shared == Some(false) {
+            numbered::take_unused::<Dictionary>(number);
+        }
     }
 }
 
@@ -104,7 +115,7 @@ pub fn stats() -> DictionaryStats {
         numbered::look(number, |dictionary: &Dictionary, users| {
             stats.count += 1;
             stats.bytes += dictionary.heap_bytes();
-            stats.users += users;
+            stats.users += users + Arc::strong_count(&dictionary.dictionary) - 1;
         });
     }
     stats

@@ -18,6 +18,8 @@
 //!
 //! Tested by `tests.rs` against a model with a clock, and by the table's tests.
 
+mod cold;
+mod peek;
 mod random;
 mod shaped;
 #[cfg(test)]
@@ -28,6 +30,8 @@ use crate::table::{FIELD_INLINE_MAX, FieldValue, FieldValueNew, Row, Table};
 
 use larder_packed::heap::Mover;
 
+pub use cold::{FieldDone, FieldJob, FieldJobs};
+pub use peek::Peek;
 pub(crate) use shaped::Shaped;
 
 /// Due fields that a change takes out on its way, at most.

@@ -9,8 +9,8 @@
 use super::node::Node;
 use super::tree::{Block, Verdict};
 use super::{Stream, StreamId};
-use crate::cold::forced;
 use crate::cold::registry::DictionaryRef;
+use crate::cold::{ColdParts, forced};
 use larder_packed::block::Direction;
 use larder_packed::bytes::SharedBytes;
 use larder_packed::dictionary::Compressor;
@@ -39,18 +39,7 @@ pub struct NodeJobs {
     /// What is to be done.
     pub jobs: Vec<NodeJob>,
     /// The nodes that were cold already.
-    pub cold: ColdNodes,
-}
-
-/// Memory of the cold nodes of a stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ColdNodes {
-    /// Cold nodes.
-    pub count: u64,
-    /// Bytes of the plain nodes, without spare room.
-    pub plain_bytes: u64,
-    /// Bytes of heap.
-    pub heap_bytes: u64,
+    pub cold: ColdParts,
 }
 
 impl NodeJob {
@@ -107,13 +96,9 @@ impl NodeJob {
     }
 }
 
-impl ColdNodes {
-    fn add(&mut self, node: &Node) {
-        if node.is_cold() {
-            self.count += 1;
-            self.plain_bytes += node.len_bytes() as u64;
-            self.heap_bytes += node.heap_bytes() as u64;
-        }
+fn add_if_cold(sum: &mut ColdParts, node: &Node) {
+    if node.is_cold() {
+        sum.add(node.len_bytes(), node.heap_bytes());
     }
 }
 
@@ -152,7 +137,7 @@ impl Stream {
                 return ControlFlow::Break(base);
             }
             looked_at += 1;
-            out.cold.add(node);
+            add_if_cold(&mut out.cold, node);
             if !node.wants_change(all) || (base == last && !all && !node.is_cold()) {
                 return ControlFlow::Continue(());
             }
@@ -184,10 +169,10 @@ impl Stream {
     }
 
     /// Sums up the cold nodes. O(nodes).
-    pub fn cold_nodes(&self) -> ColdNodes {
-        let mut sum = ColdNodes::default();
+    pub fn cold_nodes(&self) -> ColdParts {
+        let mut sum = ColdParts::default();
         let _ = self.0.nodes.walk(StreamId::ZERO, Direction::Forward, &mut |_, node: &Node| {
-            sum.add(node);
+            add_if_cold(&mut sum, node);
             ControlFlow::<()>::Continue(())
         });
         sum

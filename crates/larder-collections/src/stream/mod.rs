@@ -42,7 +42,7 @@ mod stats;
 mod tests;
 mod tree;
 
-pub use cold::{ColdNodes, NodeDone, NodeJob, NodeJobs};
+pub use cold::{NodeDone, NodeJob, NodeJobs};
 pub use edit::{Limits, Trim, TrimTo};
 pub use group::{Consumer, ConsumerId, Group, Pending};
 pub use larder_packed::block::Element;

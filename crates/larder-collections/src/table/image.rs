@@ -36,7 +36,7 @@ impl Texts for Member {
 
 impl Texts for FieldValue {
     fn all(row: Row<'_, Self>, mut f: impl FnMut(&[u8]) -> bool) -> bool {
-        f(row.key()) && f(row.value())
+        f(row.key()) && f(&row.peek_value())
     }
 
     fn read<'a>(texts: &mut impl Iterator<Item = &'a [u8]>) -> Option<FieldValueNew<'a>> {

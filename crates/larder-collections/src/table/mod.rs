@@ -39,6 +39,7 @@
 
 mod bulk;
 mod change;
+mod cold;
 mod expiry;
 mod image;
 mod node;

@@ -8,6 +8,7 @@
 
 use super::cold_samples::{SAMPLE_MAX, SAMPLES_MIN, Samples, sample_of};
 use larder_collections::cold::{self, Cold, DictionaryRef, Unfit};
+use larder_collections::hash::{FieldDone, FieldJob};
 use larder_collections::stream::{NodeDone, NodeJob};
 use larder_collections::value::Value;
 use larder_packed::dictionary::{Compressor, Dictionary};
@@ -163,6 +164,22 @@ impl Classes {
     /// has become smaller.
     pub(crate) fn compress_node(&mut self, key: &[u8], job: &NodeJob) -> Option<NodeDone> {
         self.class_of(key).compress_node(job)
+    }
+
+    /// Compresses a value of a hash, if there is a dictionary for it; the result says whether it has become smaller.
+    pub(crate) fn compress_value(&mut self, key: &[u8], job: FieldJob) -> Option<FieldDone> {
+        self.class_of(key).compress_value(job)
+    }
+
+    /// Takes a value of a hash as a sample if its class needs some.
+    pub(crate) fn sample_value(&mut self, key: &[u8], job: &FieldJob) {
+        self.offer(key, || Some(job.sample(SAMPLE_MAX)));
+    }
+
+    /// Compresses a value of a hash for tests.
+    pub(crate) fn force_value(&mut self, job: FieldJob) -> Option<FieldDone> {
+        self.prepare_to_force();
+        self.common.compress_value(job)
     }
 
     /// Takes a node of a stream as a sample if its class needs some.
@@ -321,6 +338,15 @@ impl Class {
         let done = job.run(dictionary, compressor);
         self.trials.note(done.is_change());
         self.bytes_since += if done.is_change() { job.len_bytes() as u64 } else { 0 };
+        Some(done)
+    }
+
+    fn compress_value(&mut self, job: FieldJob) -> Option<FieldDone> {
+        let (dictionary, compressor) = self.tools()?;
+        let len = job.len_bytes() as u64;
+        let done = job.run(dictionary, compressor);
+        self.trials.note(done.is_smaller());
+        self.bytes_since += if done.is_smaller() { len } else { 0 };
         Some(done)
     }
 

@@ -1,8 +1,7 @@
 //! What the thread that compresses cold values is told, and what it has found.
 
 use super::cold_classes::Dictionaries;
-use larder_collections::cold::Cold;
-use larder_collections::stream::ColdNodes;
+use larder_collections::cold::{Cold, ColdParts};
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,8 +28,8 @@ pub(crate) struct ColdFigures {
 }
 
 impl ColdFigures {
-    /// Counts nodes of a stream, each as a value.
-    pub(crate) fn add_nodes(&mut self, cold: &ColdNodes) {
+    /// Counts nodes of a stream or values of a hash, each as a value.
+    pub(crate) fn add_parts(&mut self, cold: &ColdParts) {
         self.values += cold.count;
         self.raw_bytes += cold.plain_bytes;
         self.packed_bytes += cold.heap_bytes;

@@ -7,8 +7,8 @@
 //! at the end of a walk, see [`crate::keyspace::cold_classes`].
 //!
 //! Values that are too large to be compressed whole are compressed in pieces: lists, by the thread that
-//! compresses their inner blocks; streams, node by node, whether the rest of the stream is used or
-//! not.
+//! compresses their inner blocks; streams, node by node, and hashes, value by value, whether the rest is
+//! used or not.
 
 use super::list_blocks::compress_some;
 use super::pace::{Pace, lock_patiently};
@@ -21,6 +21,7 @@ use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::locks::MayWait;
 use crate::panic_on_demand::panic_if_armed;
 use larder_collections::cold;
+use larder_collections::hash::{FieldDone, FieldJob, FieldJobs};
 use larder_collections::key_table::{Entry, Found, ValueRef};
 use larder_collections::list::ListOptions;
 use larder_collections::stream::{NodeDone, NodeJob, NodeJobs, StreamId};
@@ -33,6 +34,8 @@ use std::time::Duration;
 const KEYS_PER_HOLD: usize = 128;
 /// Bytes of the nodes of a stream that are cloned in one hold; clones share their bytes.
 const NODE_BYTES_PER_HOLD: usize = 256 << 10;
+/// Bytes of the values of a hash that are cloned in one hold, in the same way.
+const VALUE_BYTES_PER_HOLD: usize = 256 << 10;
 /// How often it is looked whether there is something to be done.
 const PERIOD: Duration = Duration::from_millis(100);
 /// The same while the option is off.
@@ -131,6 +134,8 @@ struct Compressing {
     lists: Vec<Box<[u8]>>,
     /// Keys of streams, and whether the whole stream is idle.
     streams: Vec<(Box<[u8]>, bool)>,
+    /// Keys of hashes whose values are compressed one by one.
+    hashes: Vec<Box<[u8]>>,
     list_options: ListOptions,
     pace: Pace,
     /// What this walk has found.
@@ -160,6 +165,7 @@ impl Compressing {
                 self.compress(engine, (shard, db), may_wait);
                 self.compress_lists(engine, db, may_wait);
                 self.compress_streams(engine, db, may_wait);
+                self.compress_hashes(engine, db, may_wait);
                 self.pace.rest_if_busy();
                 (db, cursor) = if next == 0 { (db + 1, 0) } else { (db, next) };
             }
@@ -208,8 +214,14 @@ impl Compressing {
                     Value::Stream(_) => {
                         return self.streams.push((entry.key().into(), is_due(&entry, true)));
                     }
-                    _ if !is_due(&entry, plan.all) => return,
-                    _ => {}
+                    value => {
+                        if matches!(value, Value::Hash(hash) if hash.is_cold_by_values()) {
+                            self.hashes.push(entry.key().into());
+                        }
+                        if !is_due(&entry, plan.all) {
+                            return;
+                        }
+                    }
                 },
                 ValueRef::Inline { .. } if !is_due(&entry, plan.all) => return,
                 ValueRef::Inline { .. } => {}
@@ -268,7 +280,7 @@ impl Compressing {
             while let Some(from) = next {
                 let found;
                 (found, next) = node_jobs(engine, (db, &key), (from, is_idle), may_wait);
-                self.figures.add_nodes(&found.cold);
+                self.figures.add_parts(&found.cold);
                 self.classes[db].note_cold(key.bytes, found.cold.plain_bytes);
                 let done: Vec<NodeDone> =
                     found.jobs.iter().filter_map(|job| self.change_node(db, key.bytes, job)).collect();
@@ -293,6 +305,40 @@ impl Compressing {
         }
         classes.sample_node(key, job);
         classes.compress_node(key, job)
+    }
+
+    fn compress_hashes(&mut self, engine: &Engine, db: usize, may_wait: &MayWait) {
+        for key in std::mem::take(&mut self.hashes) {
+            let key = engine.key(&key);
+            let mut next = Some(0);
+            while let Some(from) = next {
+                let found;
+                (found, next) = field_jobs(engine, (db, &key), (from, self.idle.is_none()), may_wait);
+                self.figures.add_parts(&found.cold);
+                self.classes[db].note_cold(key.bytes, found.cold.plain_bytes);
+                let jobs = found.jobs.into_iter();
+                let done: Vec<FieldDone> =
+                    jobs.filter_map(|job| self.change_value(db, key.bytes, job)).collect();
+                if !done.is_empty() {
+                    apply_fields(engine, (db, &key), done, may_wait);
+                }
+                self.pace.rest_if_busy();
+            }
+        }
+    }
+
+    /// Does a job, without a lock.
+    fn change_value(&mut self, db: usize, key: &[u8], job: FieldJob) -> Option<FieldDone> {
+        if !job.compresses() {
+            return job.run_plain();
+        }
+        let classes = &mut self.classes[db];
+        self.pace.rest_if_busy();
+        if self.idle.is_none() {
+            return classes.force_value(job);
+        }
+        classes.sample_value(key, &job);
+        classes.compress_value(key, job)
     }
 
     fn compress_lists(&mut self, engine: &Engine, db: usize, may_wait: &MayWait) {
@@ -328,6 +374,32 @@ fn apply_nodes(engine: &Engine, (db, key): (usize, &Key<'_>), done: Vec<NodeDone
     let Some(Value::Stream(stream)) = value.as_deref_mut() else { return };
     for one in done {
         stream.apply_cold(one);
+    }
+}
+
+/// The next values of a hash to get another form, and where to go on.
+fn field_jobs(
+    engine: &Engine,
+    (db, key): (usize, &Key<'_>),
+    (from, all): (u32, bool),
+    may_wait: &MayWait,
+) -> (FieldJobs, Option<u32>) {
+    let data = lock_patiently(&engine.shards, key.shard(), may_wait);
+    let entry = data.table(db).and_then(|table| table.get(key.hash, key.bytes));
+    let Some(ValueRef::Out(value)) = entry.map(|entry| entry.kept()) else { return Default::default() };
+    let Value::Hash(hash) = &*value else { return Default::default() };
+    let mut jobs = FieldJobs::default();
+    let next = hash.cold_jobs(from, all, VALUE_BYTES_PER_HOLD, &mut jobs);
+    (jobs, next)
+}
+
+/// Puts values in the places of those that they were made from.
+fn apply_fields(engine: &Engine, (db, key): (usize, &Key<'_>), done: Vec<FieldDone>, may_wait: &MayWait) {
+    let mut data = lock_patiently(&engine.shards, key.shard(), may_wait);
+    let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
+    let Some(Value::Hash(hash)) = value.as_deref_mut() else { return };
+    for one in done {
+        hash.apply_cold(one);
     }
 }
 

@@ -147,15 +147,15 @@ fn push_sorted_set(key: &[u8], set: &SortedSet, to: &mut Vec<u8>) {
 
 fn push_hash(key: &[u8], hash: &Hash, to: &mut Vec<u8>) {
     let mut pieces = Pieces::new(to, b"HSET", key, 2);
-    for field in hash.iter(0) {
-        pieces.push(field.name);
-        pieces.push(field.value);
+    for field in hash.peeks(0) {
+        pieces.push(field.name());
+        pieces.push(&field.value());
     }
     pieces.finish();
-    for field in hash.iter(0) {
-        if let Some(at) = field.expire_at_ms {
+    for field in hash.peeks(0) {
+        if let Some(at) = field.expire_at_ms() {
             let at = itoa::Buffer::new().format(at).to_owned();
-            let words: [&[u8]; 6] = [b"HPEXPIREAT", key, at.as_bytes(), b"FIELDS", b"1", field.name];
+            let words: [&[u8]; 6] = [b"HPEXPIREAT", key, at.as_bytes(), b"FIELDS", b"1", field.name()];
             encode_command(to, words.into_iter());
         }
     }

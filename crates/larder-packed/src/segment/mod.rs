@@ -68,8 +68,9 @@ pub use record::{
 };
 pub use records::{Gone, RecordMut, RecordPage, Records};
 pub use rows::{
-    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, RUN_BYTES_MAX,
-    RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Row, Rows, RowsIter, Run, RunIter, VALUE_INLINE_MAX,
+    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Need, OutText,
+    RUN_BYTES_MAX, RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Row, Rows, RowsIter, Run, RunIter, UNUSED_WALKS,
+    VALUE_INLINE_MAX, Walked,
 };
 pub use slot_set::SlotSet;
 pub use value_mut::{ValueMut, Whereabouts};

@@ -18,7 +18,7 @@
 
 use super::output::Output;
 use crate::format::kind;
-use larder_collections::hash::{Field, Hash};
+use larder_collections::hash::{Hash, Peek};
 use larder_collections::list::List;
 use larder_collections::set::{Set, SetEncoding};
 use larder_collections::sorted_set::SortedSet;
@@ -77,27 +77,27 @@ pub fn sorted_set(output: &mut Output<impl Write>, set: &SortedSet) -> io::Resul
 
 /// Writes a hash: first what fits packs.
 pub fn hash(output: &mut Output<impl Write>, hash: &Hash) -> io::Result<()> {
-    let is_long = |field: &Field<'_>| field.name.len() > NAME_MAX || field.value.len() > TEXT_MAX;
-    let size = |field: &Field<'_>| {
-        let expiry = if field.expire_at_ms.is_some() { EXPIRY_BYTES } else { 0 };
-        2 + expiry + field.name.len() + field.value.len()
+    let is_long = |field: &Peek<'_>| field.name().len() > NAME_MAX || field.value_len() > TEXT_MAX;
+    let size = |field: &Peek<'_>| {
+        let expiry = if field.expire_at_ms().is_some() { EXPIRY_BYTES } else { 0 };
+        2 + expiry + field.name().len() + field.value_len()
     };
-    let entries = hash.iter(NO_TIME).filter(|field| !is_long(field));
+    let entries = hash.peeks(NO_TIME).filter(|field| !is_long(field));
     packs(output, entries, size, |pack, field| {
-        let mark = if field.expire_at_ms.is_some() { EXPIRES } else { 0 };
-        pack.extend_from_slice(&[field.name.len() as u8 | mark, field.value.len() as u8]);
-        if let Some(at) = field.expire_at_ms {
+        let mark = if field.expire_at_ms().is_some() { EXPIRES } else { 0 };
+        pack.extend_from_slice(&[field.name().len() as u8 | mark, field.value_len() as u8]);
+        if let Some(at) = field.expire_at_ms() {
             pack.extend_from_slice(&at.to_le_bytes());
         }
-        pack.extend_from_slice(field.name);
-        pack.extend_from_slice(field.value);
+        pack.extend_from_slice(field.name());
+        pack.extend_from_slice(&field.value());
     })?;
-    let long = || hash.iter(NO_TIME).filter(is_long);
+    let long = || hash.peeks(NO_TIME).filter(is_long);
     output.length(long().count() as u64)?;
     long().try_for_each(|field| {
-        output.raw(&field.expire_at_ms.map_or(-1, |at| at as i64).to_le_bytes())?;
-        output.plain(field.name)?;
-        output.plain(field.value)
+        output.raw(&field.expire_at_ms().map_or(-1, |at| at as i64).to_le_bytes())?;
+        output.plain(field.name())?;
+        output.plain(&field.value())
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::output::Output;
 use crate::format::{Version, kind};
-use larder_collections::hash::{Field, Hash, HashEncoding};
+use larder_collections::hash::{Hash, HashEncoding, Peek};
 use larder_packed::block::Element;
 use larder_packed::listpack;
 use std::io::{self, Write};
@@ -23,17 +23,17 @@ pub fn type_of(hash: &Hash, version: Version) -> u8 {
 
 /// Writes a hash as this type.
 pub fn write(output: &mut Output<impl Write>, hash: &Hash, kind: u8) -> io::Result<()> {
-    let mut fields = hash.iter(NO_TIME);
+    let mut fields = hash.peeks(NO_TIME);
     if kind == kind::HASH_LISTPACK {
         let room = hash.memory_bytes() + 2 * hash.len();
         return output.string(&listpack_of(fields, room));
     }
     output.length(hash.len() as u64)?;
     fields.try_for_each(|field| {
-        output.string(field.name)?;
-        output.string(field.value)?;
+        output.string(field.name())?;
+        output.string(&field.value())?;
         if kind == kind::HASH_2 {
-            let at = field.expire_at_ms.map_or(-1, |at| at as i64);
+            let at = field.expire_at_ms().map_or(-1, |at| at as i64);
             output.raw(&at.to_le_bytes())?;
         }
         Ok(())
@@ -41,11 +41,11 @@ pub fn write(output: &mut Output<impl Write>, hash: &Hash, kind: u8) -> io::Resu
 }
 
 /// `room`: about how many bytes it takes.
-fn listpack_of<'a>(fields: impl Iterator<Item = Field<'a>>, room: usize) -> Vec<u8> {
+fn listpack_of<'a>(fields: impl Iterator<Item = Peek<'a>>, room: usize) -> Vec<u8> {
     let mut writer = listpack::Writer::with_capacity(room);
     for field in fields {
-        writer.push(Element::Bytes(field.name));
-        writer.push(Element::Bytes(field.value));
+        writer.push(Element::Bytes(field.name()));
+        writer.push(Element::Bytes(&field.value()));
     }
     writer.finish()
 }

@@ -1,11 +1,10 @@
 //! Cold nodes: when nodes become cold and plain again, that readers do not notice, and what happens
 //! to late results.
 
-use crate::cold::{self, DictionaryRef};
+use crate::cold::{self, ColdParts, DictionaryRef};
 use crate::numbered;
 use crate::stream::{
-    ColdNodes, Limits, NodeDone, NodeJob, NodeJobs, Order, Reader, Stream, StreamId, Trim, TrimTo,
-    UNUSED_WALKS,
+    Limits, NodeDone, NodeJob, NodeJobs, Order, Reader, Stream, StreamId, Trim, TrimTo, UNUSED_WALKS,
 };
 use larder_packed::dictionary::{Compressor, Dictionary, RAW_MAX};
 use std::ops::ControlFlow;
@@ -138,7 +137,7 @@ fn readers_do_not_notice() {
     }
     let mut cold = plain.clone();
     compress_all(&mut cold, &mut with);
-    assert_eq!(plain.cold_nodes(), ColdNodes::default(), "clones are apart");
+    assert_eq!(plain.cold_nodes(), ColdParts::default(), "clones are apart");
     let ids: Vec<StreamId> = (0..105).flat_map(|at| [id(10 * at), id(10 * at + 1)]).collect();
     for &from in ids.iter().step_by(3) {
         for &to in ids.iter().step_by(5) {

@@ -51,14 +51,14 @@ pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn hstrlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     read(context, args, |hash, due_ms, reply| {
-        reply.count(hash.and_then(|hash| hash.get(args.at(2), due_ms)).map_or(0, <[u8]>::len));
+        reply.count(hash.and_then(|hash| hash.peek(args.at(2), due_ms)).map_or(0, |field| field.value_len()));
         Ok(())
     })
 }
 
 pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     read(context, args, |hash, due_ms, reply| {
-        let found = hash.is_some_and(|hash| hash.get(args.at(2), due_ms).is_some());
+        let found = hash.is_some_and(|hash| hash.peek(args.at(2), due_ms).is_some());
         reply.int(i64::from(found));
         Ok(())
     })
@@ -86,7 +86,16 @@ pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 }
 
 pub(super) fn hkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    all(context, args, |reply, len| reply.array(len), |field, reply| reply.bulk(field.name))
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    context.read_long(
+        &key,
+        |hash: &Hash| hash.len() as u64,
+        |hash, reply| {
+            reply.array(hash.map_or(0, |hash| hash.live(due_ms)));
+            hash.into_iter().flat_map(|hash| hash.peeks(due_ms)).for_each(|field| reply.bulk(field.name()));
+            Ok(())
+        },
+    )
 }
 
 pub(super) fn hvals(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

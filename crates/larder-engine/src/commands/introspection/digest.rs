@@ -56,10 +56,10 @@ impl Digest {
 
     /// Fields in any order; each with its value.
     fn mix_hash(&mut self, hash: &Hash) {
-        for field in hash.iter(crate::keyspace::deadlines::due_at(crate::clock::wall_ms())) {
+        for field in hash.peeks(crate::keyspace::deadlines::due_at(crate::clock::wall_ms())) {
             let mut digest = Digest::default();
-            digest.mix(field.name);
-            digest.mix(field.value);
+            digest.mix(field.name());
+            digest.mix(&field.value());
             self.xor(&digest.0);
         }
     }

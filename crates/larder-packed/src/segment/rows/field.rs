@@ -6,8 +6,10 @@
 //!    marks: 1 the field is a pointer | 2 the value is | 4 there is an expiry
 //! ```
 
-use super::layout::{Layout, POINTER_BYTES, Row, is_same, out_string, put_out};
+use super::layout::{Layout, POINTER_BYTES, Row, is_same};
+use super::out::{Need, OutText, borrow_out, out_string, peek_out, put_out};
 use crate::bytes::SharedBytes;
+use std::borrow::Cow;
 
 /// The longest field that lives in its entry.
 pub const FIELD_INLINE_MAX: usize = 127;
@@ -157,6 +159,56 @@ impl<'a> Row<'a, FieldValue> {
         // SAFETY: the mark says that there is a pointer, and a `Row` is a live entry.
         unsafe { out_string(self.bytes, parts.value_at) }
     }
+}
+
+/// What the thread that compresses asks of an entry.
+impl<'a> Row<'a, FieldValue> {
+    /// The value, of a compressed one a copy: it is not used by that.
+    pub fn peek_value(self) -> Cow<'a, [u8]> {
+        match FieldValue::outs(self.bytes)[1] {
+            // SAFETY: there is a pointer, and a `Row` is a live entry.
+            Some(at) => unsafe { peek_out(self.bytes, at) },
+            None => Cow::Borrowed(self.value()),
+        }
+    }
+
+    /// Bytes of the value, which is not used by that.
+    pub fn value_len(self) -> usize {
+        match FieldValue::outs(self.bytes)[1] {
+            // SAFETY: there is a pointer, and a `Row` is a live entry.
+            Some(at) => unsafe { borrow_out(self.bytes, at) }.raw_bytes(),
+            None => self.value().len(),
+        }
+    }
+
+    /// The value, if it lies out of line: it is not used by that.
+    pub fn out_value(self) -> Option<OutText> {
+        let at = FieldValue::outs(self.bytes)[1]?;
+        // SAFETY: there is a pointer, and a `Row` is a live entry; the clone has a count of its own.
+        Some((*unsafe { borrow_out(self.bytes, at) }).clone())
+    }
+
+    /// Counts a walk for a value that lies out of line: bytes of the value as it is, bytes of the string if it is compressed, and what it needs.
+    pub fn walk_value(self, all: bool) -> Option<Walked> {
+        let at = FieldValue::outs(self.bytes)[1]?;
+        // SAFETY: there is a pointer, and a `Row` is a live entry.
+        let text = unsafe { borrow_out(self.bytes, at) };
+        Some(Walked {
+            cold_raw_bytes: text.is_cold().then(|| text.raw_bytes()),
+            heap_bytes: text.heap_bytes(),
+            need: text.walk(all),
+        })
+    }
+}
+
+/// What a walk finds out about a value that lies out of line.
+pub struct Walked {
+    /// Bytes of the string, if it is compressed.
+    pub cold_raw_bytes: Option<usize>,
+    /// Bytes of heap.
+    pub heap_bytes: usize,
+    /// What it needs.
+    pub need: Option<Need>,
 }
 
 /// Bytes of an entry like `old` with an expiry, or without.

@@ -1,11 +1,8 @@
-//! What the entries of counted segments are made of, and the out-of-line strings in them.
+//! What the entries of counted segments are made of.
 
 use super::super::page::Slot;
-use crate::bytes::SharedBytes;
-use crate::heap::Mover;
+use super::out::borrow_out;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
-use std::ptr::NonNull;
 
 /// Bytes of a pointer to an out-of-line string.
 pub(super) const POINTER_BYTES: usize = size_of::<*mut u8>();
@@ -140,48 +137,4 @@ impl<'a, L: Layout> Row<'a, L> {
         };
         L::outs(self.bytes).into_iter().flatten().map(out).sum()
     }
-}
-
-/// Stores a string out of line and its pointer in eight bytes.
-pub(super) fn put_out(at: &mut [u8], string: &[u8]) {
-    let raw = SharedBytes::new(string).into_raw().as_ptr().expose_provenance();
-    at.copy_from_slice(&raw.to_ne_bytes());
-}
-
-/// Moves the string of the pointer at an offset if it lies in a sparse slab and is not shared.
-///
-/// # Safety
-/// [`put_out`] has written there, and the string is alive and known to the entry only, but for those that count.
-pub(super) unsafe fn move_out(entry: &mut [u8], at: usize, mover: &mut Mover) {
-    // SAFETY: the caller; the entry gets the pointer that is good then.
-    let mut string = unsafe { borrow_out(entry, at) };
-    if string.move_block(mover) {
-        let raw = ManuallyDrop::into_inner(string).into_raw().as_ptr().expose_provenance();
-        entry[at..][..POINTER_BYTES].copy_from_slice(&raw.to_ne_bytes());
-    }
-}
-
-/// The string of the pointer at an offset.
-///
-/// # Safety
-/// [`put_out`] has written there, and the string lives for `'a`.
-#[inline]
-pub(super) unsafe fn out_string(entry: &[u8], at: usize) -> &[u8] {
-    // SAFETY: passed on; the bytes belong to the allocation that the pointer keeps, not to this copy of the pointer.
-    let string = unsafe { borrow_out(entry, at) };
-    let bytes: *const [u8] = &raw const **string;
-    // SAFETY: as above.
-    unsafe { &*bytes }
-}
-
-/// # Safety
-/// [`put_out`] has written there, and the string is alive. The copy must not outlive it, nor be dropped unless the
-/// entry's own pointer is never used again.
-#[inline]
-pub(super) unsafe fn borrow_out(entry: &[u8], at: usize) -> ManuallyDrop<SharedBytes> {
-    let raw: [u8; POINTER_BYTES] = *entry[at..].first_chunk().expect("an entry holds its pointers whole");
-    let raw = std::ptr::with_exposed_provenance_mut::<u8>(usize::from_ne_bytes(raw));
-    let raw = NonNull::new(raw).expect("a string is not at address zero");
-    // SAFETY: the pointer came from `into_raw` in `put_out`; the rest is the caller's promise.
-    ManuallyDrop::new(unsafe { SharedBytes::from_raw(raw) })
 }

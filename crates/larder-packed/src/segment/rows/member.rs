@@ -7,7 +7,8 @@
 //! ```
 //! So no member of usual text pays for the few that are long or odd.
 
-use super::layout::{Layout, POINTER_BYTES, is_same, out_string, put_out};
+use super::layout::{Layout, POINTER_BYTES, is_same};
+use super::out::{out_string, put_out};
 use crate::bytes::SharedBytes;
 
 /// The longest member that lives in its entry.

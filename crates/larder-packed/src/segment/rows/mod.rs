@@ -2,7 +2,7 @@
 //!
 //! Why not an `Arc` around a [`Segment`]: the count would cost a second allocation and a second cache miss per lookup; here
 //! it is the first word of the segment, on the line that a probe loads anyway. Long strings live out of line
-//! ([`SharedBytes`], counted as well), so that a segment stays small: copying one counts its strings up.
+//! ([`OutText`], counted as well), so that a segment stays small: copying one counts its strings up.
 //!
 //! Cost: as a segment; clone O(1), the first write to a shared one copies its 4 KB or less.
 //!
@@ -13,20 +13,22 @@
 //!
 //! Tested by `rows/tests.rs` and by the tables of `larder-collections`.
 
+mod cold_text;
 mod field;
 mod layout;
 mod member;
+mod out;
 mod run;
 
-pub use field::{FIELD_INLINE_MAX, FieldValue, FieldValueNew, VALUE_INLINE_MAX};
+pub use field::{FIELD_INLINE_MAX, FieldValue, FieldValueNew, VALUE_INLINE_MAX, Walked};
 pub use layout::{Layout, Row};
 pub use member::{MEMBER_INLINE_MAX, Member};
+pub use out::{Need, OutText, UNUSED_WALKS};
 pub use run::{RUN_BYTES_MAX, RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Run, RunIter};
 
 use super::Segment;
 use super::entries::Entries;
 use super::page::{Page, Slot, footprint_of};
-use crate::bytes::SharedBytes;
 use crate::heap::Mover;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -114,6 +116,11 @@ impl<L: Layout> Rows<L> {
     /// Whether other clones point to the segment.
     pub fn is_shared(&self) -> bool {
         self.segment.refs().load(Ordering::Acquire) != 1
+    }
+
+    /// Whether an entry may keep a string out of line.
+    pub fn may_have_outs(&self) -> bool {
+        self.segment.is_marked()
     }
 
     /// The entry of a key.
@@ -221,7 +228,7 @@ impl<L: Layout> Rows<L> {
             let entry = self.segment.entry_mut(slot);
             for at in L::outs(entry).into_iter().flatten() {
                 // SAFETY: W1, and nobody else knows the segment.
-                unsafe { layout::move_out(entry, at, mover) };
+                unsafe { out::move_out(entry, at, mover) };
             }
         });
     }
@@ -290,8 +297,7 @@ impl<L: Layout> Rows<L> {
             for (_, entry) in copy.segment.entries() {
                 for at in L::outs(entry).into_iter().flatten() {
                     // SAFETY: W1 of the original, which is alive. The clone is the copy's and is not dropped here.
-                    let _counted: ManuallyDrop<SharedBytes> =
-                        unsafe { layout::borrow_out(entry, at) }.clone();
+                    let _counted: ManuallyDrop<OutText> = unsafe { out::borrow_out(entry, at) }.clone();
                 }
             }
         }
@@ -316,6 +322,36 @@ impl<L: Layout> Rows<L> {
 }
 
 impl Rows<FieldValue> {
+    /// Puts another form of the same string in the place of a value that lies out of line, if it is still `old`; else, and for a segment that is
+    /// shared, does nothing. Returns whether it did, and bytes of heap before and after.
+    pub fn change_value(&mut self, slot: Slot, old: &OutText, new: OutText) -> Option<(usize, usize)> {
+        if self.is_shared() {
+            return None;
+        }
+        let at = FieldValue::outs(self.segment.entry(slot))[1]?;
+        let entry = self.segment.entry_mut(slot);
+        // SAFETY: W1.
+        let current = unsafe { out::borrow_out(entry, at) };
+        if !current.is_same(old) {
+            return None;
+        }
+        let bytes = (current.heap_bytes(), new.heap_bytes());
+        // SAFETY: W1, and this is exclusive and not shared, so nobody borrows from the entry.
+        unsafe { out::replace_out(entry, at, new) };
+        Some(bytes)
+    }
+
+    /// Frees the plain copy of a compressed value, if nobody shares it.
+    pub fn clear_value(&mut self, slot: Slot) {
+        if self.is_shared() {
+            return;
+        }
+        if let Some(at) = FieldValue::outs(self.segment.entry(slot))[1] {
+            // SAFETY: W1; what is cleared stays the entry's.
+            unsafe { out::borrow_out(self.segment.entry_mut(slot), at) }.clear();
+        }
+    }
+
     /// Gives an entry an expiry, in milliseconds, or takes it away.
     pub fn set_expiry(&mut self, slot: Slot, expire_at_ms: Option<u64>) {
         let mut copy = [0; field::ENTRY_MAX];
@@ -372,7 +408,7 @@ unsafe fn drop_outs<L: Layout>(segment: &Segment, slot: Slot) -> Slot {
     let entry = segment.entry(slot);
     for at in L::outs(entry).into_iter().flatten() {
         // SAFETY: the caller's promise: this copy takes the entry's count with it.
-        drop(ManuallyDrop::into_inner(unsafe { layout::borrow_out(entry, at) }));
+        drop(ManuallyDrop::into_inner(unsafe { out::borrow_out(entry, at) }));
     }
     slot
 }

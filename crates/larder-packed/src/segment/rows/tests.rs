@@ -1,6 +1,11 @@
 //! Counted segments against a vector of pairs, with clones that must not see each other's changes.
 
-use super::{FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, Member, Rows, VALUE_INLINE_MAX, layout};
+use super::{
+    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, Member, Need, Rows, Slot, UNUSED_WALKS,
+    VALUE_INLINE_MAX, layout, out,
+};
+use crate::dictionary::{Compressor, Dictionary};
+use std::sync::Arc;
 
 type Pair = (Vec<u8>, Vec<u8>, Option<u64>);
 
@@ -47,8 +52,7 @@ fn check_counts(all: &[Rows<FieldValue>]) {
         let outs = rows.segment.entries().flat_map(|(_, entry)| {
             FieldValue::outs(entry).into_iter().flatten().map(|at| {
                 // SAFETY: an entry of a live segment; the copy is not dropped.
-                let out = unsafe { layout::borrow_out(entry, at) };
-                (out.as_ptr() as usize, out.references())
+                unsafe { out::borrow_out(entry, at) }.identity()
             })
         });
         outs.collect()
@@ -67,6 +71,7 @@ fn check_counts(all: &[Rows<FieldValue>]) {
 
 struct Driver {
     rng: fastrand::Rng,
+    tools: Tools,
     all: Vec<Rows<FieldValue>>,
     model: Vec<Vec<Pair>>,
 }
@@ -86,7 +91,7 @@ impl Driver {
         let known = model.iter().position(|known| known.0 == pair.0);
         let found = rows.find(tag(&pair.0), &pair.0).map(|row| row.slot());
         assert_eq!(found.map(|slot| slot.index()), known);
-        match (self.rng.u32(..8), found.zip(known)) {
+        match (self.rng.u32(..11), found.zip(known)) {
             (0..4, Some((slot, known))) => {
                 rows.replace(slot, new(&pair));
                 model[known] = pair;
@@ -108,6 +113,9 @@ impl Driver {
                 self.all.swap_remove(at);
                 self.model.swap_remove(at);
             }
+            (8.., Some((slot, _))) => {
+                change_form(rows, slot, &mut self.rng, &mut self.tools);
+            }
             (_, None) => {
                 assert!(rows.content_with(new(&pair)) >= rows.page().content_bytes());
                 rows.insert(tag(&pair.0), new(&pair));
@@ -119,7 +127,11 @@ impl Driver {
 
     fn check(&self) {
         for (rows, model) in self.all.iter().zip(&self.model) {
-            assert!(pairs(rows) == *model, "pairs differ");
+            for (row, pair) in rows.rows().zip(model) {
+                assert!(*row.peek_value() == pair.1 && row.value_len() == pair.1.len());
+            }
+            // Every other time there are no plain copies afterwards.
+            assert!(model.len() % 2 == 0 || pairs(rows) == *model, "pairs differ");
         }
         check_counts(&self.all);
     }
@@ -130,7 +142,8 @@ fn clones_are_as_independent_as_copies() {
     let seed = larder_testkit::seed(1);
     for round in 0..10 {
         let rng = fastrand::Rng::with_seed(seed + round);
-        let mut driver = Driver { rng, all: vec![Rows::with_room(0, 0)], model: vec![Vec::new()] };
+        let (all, model) = (vec![Rows::with_room(0, 0)], vec![Vec::new()]);
+        let mut driver = Driver { rng, tools: tools(), all, model };
         for step in 0..1_500 {
             driver.step();
             if step % 10 == 0 {
@@ -138,6 +151,126 @@ fn clones_are_as_independent_as_copies() {
             }
         }
         split_and_join(&driver);
+        let Driver { tools, all, .. } = driver;
+        drop(all);
+        assert_eq!(Arc::strong_count(&tools.0), 1, "each string has given it up");
+    }
+}
+
+/// A dictionary and its compressor.
+type Tools = (Arc<Dictionary>, Compressor);
+
+fn tools() -> Tools {
+    let dictionary = Dictionary::of(b"what values have in common".repeat(20).into()).expect("it is one");
+    let compressor = Compressor::new(&dictionary).expect("there is memory");
+    (Arc::new(dictionary), compressor)
+}
+
+/// Gives a value that lies out of line its other form, or takes its plain copy away.
+fn change_form(rows: &mut Rows<FieldValue>, slot: Slot, rng: &mut fastrand::Rng, tools: &mut Tools) {
+    let row = rows.row(slot.index()).expect("it is there");
+    let (Some(old), is_shared) = (row.out_value(), rows.is_shared()) else { return };
+    let new = if old.is_cold() {
+        old.thawed()
+    } else {
+        old.compressed(&tools.0, &mut tools.1, true).expect("it need not shrink")
+    };
+    assert_eq!((old.is_cold(), old.raw_bytes()), (!new.is_cold(), new.raw_bytes()));
+    match rng.u32(..4) {
+        0 => rows.clear_value(slot),
+        // Another string of the same bytes is another string.
+        1 => assert!(rows.change_value(slot, &new, new.clone()).is_none()),
+        _ => {
+            let bytes = (old.heap_bytes(), new.heap_bytes());
+            let before = rows.heap_bytes();
+            let changed = rows.change_value(slot, &old, new);
+            assert_eq!(changed, (!is_shared).then_some(bytes));
+            if !is_shared {
+                assert_eq!(rows.heap_bytes(), before - bytes.0 + bytes.1);
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_nobody_uses_become_cold_and_back() {
+    let (dictionary, mut compressor) = tools();
+    let text = b"what values have in common, ".repeat(20);
+    let mut rows = Rows::<FieldValue>::with_room(0, 0);
+    rows.insert(1, FieldValueNew { field: b"f", value: &text, expire_at_ms: None });
+    let slot = rows.row(0).expect("it is there").slot();
+    let walk = |rows: &Rows<FieldValue>| {
+        rows.row(0).and_then(|row| row.walk_value(false)).expect("it lies out of line").need
+    };
+    let read = |rows: &Rows<FieldValue>| assert!(rows.row(0).expect("it is there").value() == text);
+    for used_in in [Some(3), None] {
+        for number in 1..UNUSED_WALKS {
+            assert_eq!(walk(&rows), None);
+            if used_in == Some(number) {
+                read(&rows);
+                break;
+            }
+        }
+    }
+    assert_eq!(walk(&rows), Some(Need::Compress));
+    let old = rows.row(0).and_then(|row| row.out_value()).expect("it lies out of line");
+    let cold = old.compressed(&dictionary, &mut compressor, false).expect("it shrinks");
+    assert!(
+        cold.heap_bytes() * 3 < old.heap_bytes()
+            && old.compressed(&dictionary, &mut compressor, false).is_some()
+    );
+    assert!(rows.change_value(slot, &old, cold.clone()).is_some());
+    drop(cold);
+    // One read leaves a copy, which goes after a walk without another.
+    assert_eq!(walk(&rows), None);
+    read(&rows);
+    assert_eq!((walk(&rows), walk(&rows)), (None, Some(Need::Clear)));
+    rows.clear_value(slot);
+    assert_eq!(walk(&rows), None);
+    // One that is read between walks, and between the next ones, is wanted plain.
+    read(&rows);
+    assert_eq!(walk(&rows), None);
+    read(&rows);
+    assert_eq!(walk(&rows), Some(Need::Thaw));
+    let old = rows.row(0).and_then(|row| row.out_value()).expect("it lies out of line");
+    assert!(rows.change_value(slot, &old, old.thawed()).is_some());
+    read(&rows);
+    // What does not shrink is not tried again, unless it changes.
+    let old = rows.row(0).and_then(|row| row.out_value()).expect("it lies out of line");
+    old.set_stays();
+    assert!((0..9).all(|_| walk(&rows).is_none()));
+    rows.replace(slot, FieldValueNew { field: b"f", value: &text, expire_at_ms: None });
+    assert!((0..5).any(|_| walk(&rows) == Some(Need::Compress)));
+}
+
+#[test]
+fn threads_read_one_cold_value() {
+    let (dictionary, mut compressor) = tools();
+    let text = b"what values have in common, ".repeat(20);
+    let mut rows = Rows::<FieldValue>::with_room(0, 0);
+    rows.insert(1, FieldValueNew { field: b"f", value: &text, expire_at_ms: None });
+    for _ in 0..50 {
+        let slot = rows.row(0).expect("it is there").slot();
+        let old = rows.row(0).and_then(|row| row.out_value()).expect("it lies out of line");
+        let new = old.thawed().compressed(&dictionary, &mut compressor, true).expect("it need not shrink");
+        assert!(rows.change_value(slot, &old, new).is_some());
+        drop(old);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                let mut mine = rows.clone();
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        assert!(
+                            mine.row(0).expect("it is there").value()
+                                == b"what values have in common, ".repeat(20)
+                        );
+                        let slot = mine.row(0).expect("it is there").slot();
+                        mine.clear_value(slot);
+                        mine.set_expiry(slot, Some(5));
+                    }
+                });
+            }
+        });
     }
 }
 
