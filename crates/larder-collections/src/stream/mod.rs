@@ -46,9 +46,9 @@ pub use cold::{NodeDone, NodeJob, NodeJobs};
 pub use edit::{Limits, Trim, TrimTo};
 pub use group::{Consumer, ConsumerId, Group, Pending};
 pub use larder_packed::block::Element;
+pub use larder_packed::segment::UNUSED_WALKS;
 pub use larder_packed::stream_node::{Entry, StreamId, StreamNode};
 pub use load::{LoadError, Loader};
-pub use node::UNUSED_WALKS;
 pub use range::{Lookup, Order, Reader};
 
 use crate::relocation::move_arc;

@@ -44,13 +44,12 @@ use crate::varint::{number, put_number};
 use larder_packed::bytes::SharedBytes;
 use larder_packed::dictionary::{Compressor, RAW_MAX, raw_len};
 use larder_packed::heap::Mover;
+use larder_packed::segment::UNUSED_WALKS;
 use larder_packed::stream_node::{StreamId, StreamNode};
 use std::ops::Deref;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Number of walks after its last use at which a node counts as unused.
-pub const UNUSED_WALKS: u8 = 5;
 /// Bytes by which a forced frame may be longer than the node.
 const ROOM_FORCED: usize = 64;
 const WALKS: u8 = 0x7F;

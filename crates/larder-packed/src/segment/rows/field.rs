@@ -6,7 +6,8 @@
 //!    marks: 1 the field is a pointer | 2 the value is | 4 there is an expiry
 //! ```
 
-use super::layout::{Layout, POINTER_BYTES, Row, is_same};
+use super::super::record::POINTER_BYTES;
+use super::layout::{Layout, Row, is_same};
 use super::out::{Need, OutText, borrow_out, out_string, peek_out, put_out};
 use crate::bytes::SharedBytes;
 use std::borrow::Cow;

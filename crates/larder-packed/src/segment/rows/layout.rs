@@ -4,9 +4,6 @@ use super::super::page::Slot;
 use super::out::borrow_out;
 use std::marker::PhantomData;
 
-/// Bytes of a pointer to an out-of-line string.
-pub(super) const POINTER_BYTES: usize = size_of::<*mut u8>();
-
 /// How an entry is written, and where the pointers to out-of-line strings lie in it: [`super::Member`] and
 /// [`super::FieldValue`].
 ///

@@ -7,7 +7,8 @@
 //! ```
 //! So no member of usual text pays for the few that are long or odd.
 
-use super::layout::{Layout, POINTER_BYTES, is_same};
+use super::super::record::POINTER_BYTES;
+use super::layout::{Layout, is_same};
 use super::out::{out_string, put_out};
 use crate::bytes::SharedBytes;
 

@@ -2,8 +2,8 @@
 //!
 //! An entry has eight bytes for one: the pointer of a [`SharedBytes`], or that of a [`ColdText`] plus 1.
 
+use super::super::record::POINTER_BYTES;
 use super::cold_text::{ColdText, Verdict};
-use super::layout::POINTER_BYTES;
 use crate::bytes::SharedBytes;
 use crate::dictionary::{Compressor, Dictionary};
 use crate::heap::Mover;
@@ -12,7 +12,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::Arc;
 
-/// Walks without a use after which a string counts as unused.
+/// Walks of the thread that compresses, without a use, after which what it compresses counts as unused.
 pub const UNUSED_WALKS: u8 = 5;
 /// Bytes by which a forced frame may be longer than the string.
 const ROOM_FORCED: usize = 128;
