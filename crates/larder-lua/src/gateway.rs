@@ -345,7 +345,7 @@ unsafe fn push_bulk(state: *mut lua_State, line: &[u8], rest: Cursor) -> Cursor 
 unsafe fn push_array(state: *mut lua_State, line: &[u8], mut rest: Cursor) -> Cursor {
     // SAFETY: passed on; the table is one below each value that is set in it.
     unsafe {
-        let Some(len) = length(line) else {
+        let Some(len) = elements(line, rest) else {
             ffi::lua_pushboolean(state, 0);
             return rest;
         };
@@ -365,7 +365,7 @@ unsafe fn push_array(state: *mut lua_State, line: &[u8], mut rest: Cursor) -> Cu
 unsafe fn skip_attribute(state: *mut lua_State, line: &[u8], mut rest: Cursor) -> Cursor {
     // SAFETY: passed on; what is pushed is taken away again.
     unsafe {
-        for _ in 0..length(line).unwrap_or(0).saturating_mul(2) {
+        for _ in 0..elements(line, rest).unwrap_or(0).saturating_mul(2) {
             if rest.at == rest.end {
                 break;
             }
@@ -374,6 +374,16 @@ unsafe fn skip_attribute(state: *mut lua_State, line: &[u8], mut rest: Cursor) -
         }
         rest
     }
+}
+
+/// How many elements a line promises, if any: not more than there are bytes left for them.
+///
+/// # Safety
+/// As [`Cursor::bytes`].
+unsafe fn elements(line: &[u8], rest: Cursor) -> Option<usize> {
+    // SAFETY: passed on.
+    let left = unsafe { rest.bytes() }.len();
+    length(line).map(|len| len.min(left))
 }
 
 /// A map, or a set, in a table of its own within another.
@@ -391,7 +401,7 @@ unsafe fn push_pairs(
     // is never a key of a reply; if it were, Lua would raise an error).
     unsafe {
         ffi::lua_createtable(state, 0, 1);
-        let len = length(line).unwrap_or(0);
+        let len = elements(line, rest).unwrap_or(0);
         ffi::lua_createtable(state, 0, c_int::try_from(len).unwrap_or(0));
         for _ in 0..len {
             rest = push(state, rest);

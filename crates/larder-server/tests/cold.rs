@@ -135,6 +135,45 @@ fn long_strings_are_compressed_up_to_a_megabyte() {
     }
 }
 
+#[test]
+fn many_compressed_values_are_read_apart() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    client.ask("CONFIG SET compress-idle-time 0");
+    let text = |at: usize| format!("row {at}; ").repeat(3000);
+    (0..100).for_each(|at| drop(client.cmd(&["SET", &format!("page:{at}"), &text(at)])));
+    client.ask("LPUSH page:list a");
+    client.ask("SET page:short b");
+    client.ask("CONFIG SET compress-idle-time 1");
+    wait_for_cold(&mut client, 100);
+    // Whoever reads now would bring back what is read twice.
+    client.ask("CONFIG SET compress-idle-time 10000");
+    let names: Vec<String> = (0..100).rev().map(|at| format!("page:{at}")).collect();
+    let mut words = vec!["MGET", "page:list", "page:short", "none"];
+    words.extend(names.iter().map(|name| &name[..]));
+    let hits =
+        |client: &mut Client| figure(client, "stats", "keyspace_hits").parse::<u64>().expect("a number");
+    let before = hits(&mut client);
+    for _ in 0..2 {
+        let reply = client.cmd(&words);
+        let items = reply.items();
+        assert_eq!(
+            (&items[0], &items[1], &items[2]),
+            (&Value::NullBulk, &Value::Bulk("b".into()), &Value::NullBulk)
+        );
+        assert!((0..100).all(|at| items[3 + at].text() == text(99 - at)));
+    }
+    assert_eq!(hits(&mut client), before + 2 * 102);
+    assert!(client.ask("INFO commandstats").text().contains("cmdstat_mget:calls=2,"));
+    // In a transaction and in a script they are read where they are.
+    client.ask("MULTI");
+    client.cmd(&words);
+    assert_eq!(client.ask("EXEC").items()[0].items().len(), 103);
+    let mut script = vec!["EVAL", "return #redis.call('MGET', unpack(KEYS))", "103"];
+    script.extend(&words[1..]);
+    assert_eq!(client.cmd(&script).int(), 103);
+}
+
 fn encodings(client: &mut Client) -> Vec<String> {
     [
         "session:7",

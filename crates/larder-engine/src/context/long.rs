@@ -18,7 +18,7 @@ use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::key::Key;
-use crate::keyspace::kind::string_bytes;
+use crate::keyspace::kind::{string_bytes, string_len};
 use crate::keyspace::watch::Touched;
 use larder_collections::key_table::ValueRef;
 use larder_collections::value::Value;
@@ -31,6 +31,9 @@ pub(crate) const MOMENT: u64 = 10_000;
 
 /// Bytes of a string that take as long.
 const BYTES_MOMENT: usize = 4 << 20;
+
+/// Bytes of compressed strings that take as long to be read.
+pub(crate) const COLD_BYTES_MOMENT: usize = 1 << 20;
 
 /// How many elements take as long as this many bytes of strings.
 pub(crate) fn bytes_as_elements(bytes: usize) -> u64 {
@@ -53,7 +56,7 @@ impl Moment {
 
 impl<'a> Context<'a> {
     /// Whether commands that take long are given away here, or are executed in a way of their own.
-    pub(super) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         if self.may_lend() {
             return Place::Lending;
         }
@@ -116,7 +119,7 @@ impl<'a> Context<'a> {
     }
 
     #[cold]
-    pub(super) fn give_away<R>(&mut self) -> CommandResult<R> {
+    pub(crate) fn give_away<R>(&mut self) -> CommandResult<R> {
         self.flow = Flow::Long;
         Err(CommandError::Postponed)
     }
@@ -162,6 +165,20 @@ impl<'a> Context<'a> {
         let Some((bytes, f)) = left else { return Ok(()) };
         self.reads(u64::MAX)?;
         f(Some(&bytes), &mut self.reply)
+    }
+
+    /// The string of a key, for a command that reads many and whose shards are let go before it looks at them: a compressed one stays so.
+    pub(crate) fn gather_string(&mut self, key: &Key<'_>) -> Option<Value> {
+        self.worker.long.leaves_cold = true;
+        let value = self.read(key, |entry, _| {
+            let entry = entry.filter(|entry| string_len(entry).is_ok())?;
+            match entry.kept() {
+                ValueRef::Out(value) => Some((*value).clone()),
+                ValueRef::Inline { bytes, .. } => Some(Value::String(SharedBytes::new(bytes))),
+            }
+        });
+        self.worker.long.leaves_cold = false;
+        value
     }
 
     /// Replies with the string of a key, or null, for a command that goes on to change the key, and replies nothing else. A long one is

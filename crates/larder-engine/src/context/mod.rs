@@ -21,7 +21,7 @@ pub(crate) mod stream_replies;
 mod strings;
 mod typed;
 
-pub(crate) use long::{MOMENT, bytes_as_elements};
+pub(crate) use long::{COLD_BYTES_MOMENT, MOMENT, bytes_as_elements};
 pub(crate) use typed::Typed;
 
 use crate::aof::effects::Effects;
@@ -306,7 +306,10 @@ impl<'a> Context<'a> {
         match table.get_touch_with(key.hash, key.bytes, note) {
             Some(entry) if !is_due(&entry, due_ms) => {
                 self.worker.stats.hits.add(1);
-                let entry = if entry.is_cold() && self.engine.is_used_again(before, touch.now_s()) {
+                let is_used_again = entry.is_cold()
+                    && !self.worker.long.leaves_cold
+                    && self.engine.is_used_again(before, touch.now_s());
+                let entry = if is_used_again {
                     table.thaw(key.hash, key.bytes);
                     table.get(key.hash, key.bytes)
                 } else {

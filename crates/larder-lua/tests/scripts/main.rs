@@ -33,6 +33,19 @@ fn random_scripts() {
     assert!(run.join().is_ok(), "a script failed the test");
 }
 
+/// A reply is read as far as it goes, however many elements it promises.
+#[test]
+fn promises_of_a_reply_cost_nothing() {
+    let interpreter = Interpreter::new(false);
+    for kind in ["*", ">", "%", "~", "|", "$", "=", "*1\\r\\n*"] {
+        for count in ["2147483647", "9223372036854775807", "3\\r\\n:1"] {
+            let killed = interpreter.run(&format!("redis.call('{kind}{count}\\r\\n')"));
+            assert!(!killed);
+            interpreter.check();
+        }
+    }
+}
+
 /// One interpreter and its scripts.
 fn case(seed: u64) {
     let last = std::env::var_os("FUZZ_LAST");

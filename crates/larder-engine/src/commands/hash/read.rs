@@ -2,7 +2,7 @@
 
 use crate::commands::draw::draw_repeatedly;
 use crate::commands::scan::{Scan, Without, parse_cursor, reply_step_of};
-use crate::context::Context;
+use crate::context::{Context, bytes_as_elements};
 use crate::error::{CommandError, CommandResult};
 use crate::text::number;
 use crate::text::word::is_word;
@@ -102,6 +102,11 @@ pub(super) fn hvals(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     all(context, args, |reply, len| reply.array(len), |field, reply| reply.bulk(field.value))
 }
 
+/// How many elements take as long as all of the hash: its memory may be that of compressed values, which take four times as long.
+fn cost(hash: &Hash) -> u64 {
+    (hash.len() as u64).max(bytes_as_elements(hash.memory_bytes() * 4))
+}
+
 /// Replies with something of every field.
 fn all(
     context: &mut Context<'_>,
@@ -110,15 +115,11 @@ fn all(
     write: impl Fn(Field<'_>, &mut Reply<'_>),
 ) -> CommandResult {
     let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
-    context.read_long(
-        &key,
-        |hash: &Hash| hash.len() as u64,
-        |hash, reply| {
-            open(reply, hash.map_or(0, |hash| hash.live(due_ms)));
-            hash.into_iter().flat_map(|hash| hash.iter(due_ms)).for_each(|field| write(field, reply));
-            Ok(())
-        },
-    )
+    context.read_long(&key, cost, |hash, reply| {
+        open(reply, hash.map_or(0, |hash| hash.live(due_ms)));
+        hash.into_iter().flat_map(|hash| hash.iter(due_ms)).for_each(|field| write(field, reply));
+        Ok(())
+    })
 }
 
 pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -1,10 +1,13 @@
 //! Commands that return strings.
 
 use super::options::{Allowed, Expiry, Options, expire_at};
-use crate::context::Context;
+use crate::context::postponed::Place;
+use crate::context::{COLD_BYTES_MOMENT, Context};
 use crate::error::CommandResult;
 use crate::keyspace::kind::{string_bytes, string_len};
 use crate::text::number;
+use larder_collections::key_table::Entry;
+use larder_collections::value::Value;
 use larder_resp::Args;
 
 pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -16,17 +19,46 @@ pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let place = context.place();
+    if place == Place::Long {
+        return mget_apart(context, args);
+    }
     context.reply.array(args.len() - 1);
-    context.each_key(args.from(1), 1, |context, key, _| {
+    let mut cold_bytes = 0;
+    let is_short = context.all_keys(args.from(1), 1, |context, key, _| {
         if context.is_known_miss(key) {
-            return context.reply.bulk_or_null(None);
+            context.reply.bulk_or_null(None);
+            return true;
         }
         context.read(key, |entry, reply| {
+            if let Some(entry) = entry.filter(|entry| entry.is_cold()) {
+                cold_bytes += string_len(&entry).unwrap_or(0);
+            }
+            if cold_bytes > COLD_BYTES_MOMENT && place == Place::Serving {
+                return false;
+            }
             // A key of another type counts as absent here.
-            let value = entry.map(larder_collections::key_table::Entry::value);
+            let value = entry.map(Entry::value);
             reply.bulk_or_null(value.as_ref().and_then(|value| string_bytes(value).ok()));
-        });
+            true
+        })
     });
+    if is_short { Ok(()) } else { context.give_away() }
+}
+
+/// The same where nobody waits: compressed strings are decompressed after the shards have been let go.
+fn mget_apart(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut values = Vec::new();
+    context.each_key(args.from(1), 1, |context, key, _| values.push(context.gather_string(key)));
+    context.reads(u64::MAX)?;
+    context.reply.array(values.len());
+    for value in values {
+        let value = value.map(|value| if let Value::Cold(cold) = &value { cold.thaw() } else { value });
+        match &value {
+            Some(Value::String(bytes)) => context.reply.bulk(bytes),
+            _ => context.reply.bulk_or_null(None),
+        }
+    }
     Ok(())
 }
 
