@@ -80,13 +80,16 @@ impl FieldDone {
 impl Hash {
     /// Whether the values of the hash are compressed one by one: it is too large to be compressed as a whole, or has fields that expire.
     pub fn is_cold_by_values(&self) -> bool {
-        match &self.form {
-            Form::Table(table) => {
-                let is_large = table.len() as u64 > IMAGE_ENTRIES_MAX || table.memory_bytes() > RAW_MAX;
-                table.as_run().is_none() && (is_large || table.expiring() > 0)
-            }
-            Form::Shaped { .. } => false,
-        }
+        let Form::Table(table) = &self.form else { return false };
+        self.is_in_segments()
+            && (table.expiring() > 0
+                || table.len() as u64 > IMAGE_ENTRIES_MAX
+                || table.memory_bytes() > RAW_MAX)
+    }
+
+    /// Whether the hash may have more than one segment. Its memory is known without a look at the fields then. O(1).
+    pub fn is_in_segments(&self) -> bool {
+        matches!(&self.form, Form::Table(table) if !table.is_in_order())
     }
 
     /// Adds jobs for values from a position on, 0 at first: to compress those that were not used for

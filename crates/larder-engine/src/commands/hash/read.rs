@@ -104,7 +104,8 @@ pub(super) fn hvals(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 /// How many elements take as long as all of the hash: its memory may be that of compressed values, which take four times as long.
 fn cost(hash: &Hash) -> u64 {
-    (hash.len() as u64).max(bytes_as_elements(hash.memory_bytes() * 4))
+    let bytes = if hash.is_in_segments() { hash.memory_bytes() * 4 } else { 0 };
+    (hash.len() as u64).max(bytes_as_elements(bytes))
 }
 
 /// Replies with something of every field.
