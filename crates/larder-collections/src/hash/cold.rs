@@ -5,13 +5,17 @@
 //! result in its place while it holds the shard again ([`Hash::apply_cold`]), if the value is still the same allocation. Uses are counted by
 //! the values themselves, see `larder_packed::segment`.
 //!
-//! Hashes that are compressed as a whole (see [`crate::cold`]) have no jobs. Tested by `cold_tests.rs`.
+//! A hash that is compressed as a whole (see [`crate::cold`]) becomes so before its values have waited long enough. Hashes that share their
+//! table with a clone are left alone. Tested by `cold_tests.rs`.
 
 use super::{Form, Hash};
 use crate::cold::registry::DictionaryRef;
-use crate::cold::{ColdParts, IMAGE_ENTRIES_MAX, forced};
-use larder_packed::dictionary::{Compressor, RAW_MAX, STRING_MAX};
+use crate::cold::{ColdParts, forced};
+use larder_packed::dictionary::{Compressor, STRING_MAX};
 use larder_packed::segment::{Need, OutText};
+
+/// Values of one segment are left for the next walk when they have so many times the bytes that a call may take.
+const HELD_TIMES_MAX: usize = 16;
 
 /// A value to compress, to make plain again, or to free the plain copy of.
 pub struct FieldJob {
@@ -78,13 +82,9 @@ impl FieldDone {
 }
 
 impl Hash {
-    /// Whether the values of the hash are compressed one by one: it is too large to be compressed as a whole, or has fields that expire.
+    /// Whether values of the hash may be compressed one by one: it has a segment. Hashes of few and short fields have none.
     pub fn is_cold_by_values(&self) -> bool {
-        let Form::Table(table) = &self.form else { return false };
-        self.is_in_segments()
-            && (table.expiring() > 0
-                || table.len() as u64 > IMAGE_ENTRIES_MAX
-                || table.memory_bytes() > RAW_MAX)
+        matches!(&self.form, Form::Table(table) if table.as_run().is_none())
     }
 
     /// Whether the hash may have more than one segment. Its memory is known without a look at the fields then. O(1).
@@ -105,7 +105,7 @@ impl Hash {
             if let Some(raw_bytes) = walked.cold_raw_bytes {
                 out.cold.add(raw_bytes, walked.heap_bytes);
             }
-            let job = walked.need.zip(row.out_value());
+            let job = walked.need.zip(row.out_value()).filter(|_| bytes < max_bytes * HELD_TIMES_MAX);
             // What is longer is not tried.
             if let Some((need, old)) = job.filter(|(_, old)| old.raw_bytes() <= STRING_MAX) {
                 bytes += old.raw_bytes();
@@ -115,12 +115,13 @@ impl Hash {
         })
     }
 
-    /// Puts the result of a job in its place if the value that it was made from is still there. Returns whether the hash has changed.
-    pub fn apply_cold(&mut self, done: FieldDone) -> bool {
-        let Form::Table(table) = &mut self.form else { return false };
+    /// Puts the result of a job in its place if the value that it was made from is still there. Returns what it has replaced, to be freed when
+    /// the shard has been let go.
+    pub fn apply_cold(&mut self, done: FieldDone) -> Option<OutText> {
+        let Form::Table(table) = &mut self.form else { return None };
         let FieldDone { job: FieldJob { name, old, need }, new } = done;
         match (need, new) {
-            (_, Some(new)) => return table.change_value(&name, &old, new),
+            (_, Some(new)) => return table.change_value(&name, &old, new).then_some(old),
             (Need::Clear, None) => {
                 // It must not be shared with the job.
                 drop(old);
@@ -128,7 +129,7 @@ impl Hash {
             }
             (_, None) => old.set_stays(),
         }
-        false
+        None
     }
 }
 

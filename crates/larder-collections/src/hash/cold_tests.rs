@@ -38,7 +38,7 @@ fn walk(hash: &mut Hash, all: bool, (dictionary, compressor): &mut (DictionaryRe
             } else {
                 job.run_plain().expect("it needs none")
             };
-            changed += usize::from(hash.apply_cold(done));
+            changed += usize::from(hash.apply_cold(done).is_some());
         }
     }
     changed

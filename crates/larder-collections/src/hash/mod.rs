@@ -261,10 +261,10 @@ impl Hash {
         }
         let mut is_new = None;
         if self.expiring() > 0 {
-            let field = self.field(name, now_ms);
+            let field = self.peek(name, now_ms);
             is_new = Some(field.is_none());
             if expiry == FieldExpiry::Keep
-                && let Some(at) = field.and_then(|field| field.expire_at_ms)
+                && let Some(at) = field.and_then(|field| field.expire_at_ms())
             {
                 return self.set(name, value, FieldExpiry::At(at), limits, now_ms);
             }
@@ -307,7 +307,7 @@ impl Hash {
 
     /// Sets the value of a field unless it is there; true if it was not.
     pub fn set_new(&mut self, name: &[u8], value: &[u8], limits: HashLimits, now_ms: u64) -> bool {
-        if self.expiring() > 0 && self.get(name, now_ms).is_none() {
+        if self.expiring() > 0 && self.peek(name, now_ms).is_none() {
             self.table_mut().remove(name);
         }
         if let Form::Shaped { shaped, .. } = &self.form
@@ -327,11 +327,11 @@ impl Hash {
         self.take(name, now_ms, |_| ()).is_some()
     }
 
-    /// Removes a field after showing its value to `visit`.
-    pub fn take<R>(&mut self, name: &[u8], now_ms: u64, visit: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    /// Removes a field after showing it to `visit`.
+    pub fn take<R>(&mut self, name: &[u8], now_ms: u64, visit: impl FnOnce(Peek<'_>) -> R) -> Option<R> {
         if let Form::Shaped { shaped, .. } = &mut self.form {
             let at = shaped.shape().position(name)?;
-            let result = visit(shaped.value(at)?);
+            let result = visit(Peek::shaped(name, shaped.value(at)?));
             shaped.remove(at);
             if shaped.is_sparse() {
                 self.table_mut();
@@ -339,8 +339,8 @@ impl Hash {
             return Some(result);
         }
         let taken = self.table_mut().take(name, |row| {
-            let field = Field::of(row);
-            field.is_live(now_ms).then(|| visit(field.value))
+            let field = Peek::of(row);
+            field.is_live(now_ms).then(|| visit(field))
         });
         taken.flatten()
     }
@@ -374,9 +374,9 @@ impl Hash {
 
     /// Visits about `count` fields from a cursor on and returns the next one, as [`Table::scan`] does. A hash that is called
     /// listpack is seen at once.
-    pub fn scan(&self, cursor: u64, count: usize, now_ms: u64, mut visit: impl FnMut(Field<'_>)) -> u64 {
+    pub fn scan(&self, cursor: u64, count: usize, now_ms: u64, mut visit: impl FnMut(Peek<'_>)) -> u64 {
         if self.encoding() == HashEncoding::Listpack {
-            self.iter(now_ms).for_each(visit);
+            self.peeks(now_ms).for_each(visit);
             return 0;
         }
         let table = match &self.form {
@@ -384,7 +384,7 @@ impl Hash {
             Form::Shaped { shaped, .. } => &shaped.to_table(true),
         };
         table.scan(cursor, count, |row| {
-            let field = Field::of(row);
+            let field = Peek::of(row);
             if field.is_live(now_ms) {
                 visit(field);
             }
@@ -422,16 +422,16 @@ impl Hash {
 
     /// Takes out up to `max` fields whose time has come, after showing them to `visit`; returns how many. Fewer than
     /// `max`: there are no more.
-    pub fn take_due(&mut self, now_ms: u64, max: usize, mut visit: impl FnMut(Field<'_>)) -> usize {
+    pub fn take_due(&mut self, now_ms: u64, max: usize, mut visit: impl FnMut(Peek<'_>)) -> usize {
         match &mut self.form {
-            Form::Table(table) => table.take_due(now_ms, max, |row| visit(Field::of(row))),
+            Form::Table(table) => table.take_due(now_ms, max, |row| visit(Peek::of(row))),
             Form::Shaped { .. } => 0,
         }
     }
 
     /// Takes out a few fields whose time has come, so that changes of a hash clean it up; returns how many.
     #[inline]
-    pub fn clean(&mut self, now_ms: u64, visit: impl FnMut(Field<'_>)) -> usize {
+    pub fn clean(&mut self, now_ms: u64, visit: impl FnMut(Peek<'_>)) -> usize {
         if self.soonest() <= now_ms { self.take_due(now_ms, TAKEN_BY_CHANGE, visit) } else { 0 }
     }
 
@@ -439,7 +439,7 @@ impl Hash {
     pub fn take_if_due(&mut self, name: &[u8], now_ms: u64) -> bool {
         let Form::Table(table) = &mut self.form else { return false };
         let is_due =
-            table.soonest() <= now_ms && table.get(name).is_some_and(|row| !Field::of(row).is_live(now_ms));
+            table.soonest() <= now_ms && table.get(name).is_some_and(|row| !Peek::of(row).is_live(now_ms));
         is_due && table.remove(name)
     }
 

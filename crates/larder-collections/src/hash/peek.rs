@@ -18,6 +18,15 @@ enum Place<'a> {
 }
 
 impl<'a> Peek<'a> {
+    pub(super) fn of(row: Row<'a, FieldValue>) -> Self {
+        Peek(Place::Row(row))
+    }
+
+    /// A field of a hash with a shape.
+    pub(super) fn shaped(name: &'a [u8], value: &'a [u8]) -> Self {
+        Peek(Place::Shaped(name, value))
+    }
+
     /// Its name.
     pub fn name(&self) -> &'a [u8] {
         match self.0 {
@@ -50,7 +59,7 @@ impl<'a> Peek<'a> {
         }
     }
 
-    fn is_live(&self, now_ms: u64) -> bool {
+    pub(super) fn is_live(&self, now_ms: u64) -> bool {
         self.expire_at_ms().is_none_or(|at| at > now_ms)
     }
 }

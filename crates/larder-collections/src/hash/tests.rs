@@ -53,7 +53,7 @@ fn step(hash: &mut Hash, known: &mut Known, rng: &mut fastrand::Rng, now: u64, u
             known.entry(name).or_insert((value, None));
         }
         5 => {
-            let taken = hash.take(&name, now, <[u8]>::to_vec);
+            let taken = hash.take(&name, now, |field| field.value().to_vec());
             assert_eq!(taken, known.remove(&name).map(|(value, _)| value));
         }
         6..8 => {
@@ -157,7 +157,7 @@ fn small_hashes_keep_their_order_whatever_their_form() {
                 }
             }
             6 => {
-                let taken = hash.take(&name, 0, <[u8]>::to_vec);
+                let taken = hash.take(&name, 0, |field| field.value().to_vec());
                 assert_eq!(taken, place.map(|place| known.remove(place).1));
             }
             7 => {

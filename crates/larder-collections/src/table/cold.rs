@@ -3,7 +3,7 @@
 use super::tree::leaf_start;
 use super::{FieldValue, Place, Row, Shape, Table};
 use crate::key_table::KeyHash;
-use larder_packed::segment::{OutText, Walked};
+use larder_packed::segment::{OutText, Rows, Walked};
 use std::sync::Arc;
 
 /// The most segments that one call looks into, and that it passes by.
@@ -12,20 +12,33 @@ const PASSED_BY_MAX: usize = 1024;
 
 impl<H: KeyHash> Table<FieldValue, H> {
     /// Calls `visit` with the entries from a position on whose values lie out of line, and with what the walk that it counts finds out about
-    /// each, until it returns false. Looks into 16 segments at most; returns the position to go on from, or None at the end. Tables of one
-    /// segment have no walks.
+    /// each, until it returns false. Looks into 16 segments at most; returns the position to go on from, or None at the end. Passes by what is shared
+    /// with a clone: it could not be changed.
     pub(crate) fn walk_values<'a>(
         &'a self,
         from: u32,
         all: bool,
         mut visit: impl FnMut(Row<'a, FieldValue>, Walked) -> bool,
     ) -> Option<u32> {
-        let Shape::Tree(tree) = &self.shape else { return None };
+        let tree = match &self.shape {
+            Shape::Run { .. } => return None,
+            Shape::Small { rows, .. } => {
+                let rows = Some(rows).filter(|rows| rows.may_have_outs() && !rows.is_shared());
+                for row in rows.into_iter().flat_map(Rows::rows) {
+                    if let Some(walked) = row.walk_value(all) {
+                        visit(row, walked);
+                    }
+                }
+                return None;
+            }
+            Shape::Tree(tree) if Arc::strong_count(tree) > 1 => return None,
+            Shape::Tree(tree) => tree,
+        };
         let (mut at, mut looked_into) = (from, 0);
         for _ in 0..PASSED_BY_MAX {
             let rows = tree.root.leaf(at).rows();
             let mut goes_on = true;
-            if rows.may_have_outs() {
+            if rows.may_have_outs() && !rows.is_shared() {
                 looked_into += 1;
                 for row in rows.rows() {
                     if let Some(walked) = row.walk_value(all) {
@@ -46,21 +59,33 @@ impl<H: KeyHash> Table<FieldValue, H> {
     /// did.
     pub(crate) fn change_value(&mut self, key: &[u8], old: &OutText, new: OutText) -> bool {
         let place = Place::of(H::hash(key));
-        let Shape::Tree(tree) = &mut self.shape else { return false };
-        let Some(tree) = Arc::get_mut(tree) else { return false };
-        let rows = tree.root.leaf_mut(place.position).rows_mut();
+        let (rows, heap_bytes) = match &mut self.shape {
+            Shape::Run { .. } => return false,
+            Shape::Small { rows, .. } => (rows, None),
+            Shape::Tree(tree) => {
+                let Some(tree) = Arc::get_mut(tree) else { return false };
+                (tree.root.leaf_mut(place.position).rows_mut(), Some(&mut tree.heap_bytes))
+            }
+        };
         let Some(slot) = rows.find(place.tag, key).map(Row::slot) else { return false };
         let Some((before, after)) = rows.change_value(slot, old, new) else { return false };
-        tree.heap_bytes = tree.heap_bytes + after - before;
+        if let Some(heap_bytes) = heap_bytes {
+            *heap_bytes = *heap_bytes + after - before;
+        }
         true
     }
 
     /// Frees the plain copy of a key's compressed value, if nobody shares it.
     pub(crate) fn clear_value(&mut self, key: &[u8]) {
         let place = Place::of(H::hash(key));
-        let Shape::Tree(tree) = &mut self.shape else { return };
-        let Some(tree) = Arc::get_mut(tree) else { return };
-        let rows = tree.root.leaf_mut(place.position).rows_mut();
+        let rows = match &mut self.shape {
+            Shape::Run { .. } => return,
+            Shape::Small { rows, .. } => rows,
+            Shape::Tree(tree) => {
+                let Some(tree) = Arc::get_mut(tree) else { return };
+                tree.root.leaf_mut(place.position).rows_mut()
+            }
+        };
         if let Some(slot) = rows.find(place.tag, key).map(Row::slot) {
             rows.clear_value(slot);
         }

@@ -29,7 +29,7 @@ impl<'a> Context<'a> {
         let (mut before, mut after, mut gone, mut is_emptied) = (NEVER, NEVER, Vec::new(), false);
         let done = self.with_value(key, |hash: &mut Hash, reply| {
             before = hash.soonest();
-            hash.clean(due_ms, |field| gone.push(field.name.into()));
+            hash.clean(due_ms, |field| gone.push(field.name().into()));
             is_emptied = !gone.is_empty() && hash.is_empty();
             let done = f(hash, reply);
             after = hash.soonest();

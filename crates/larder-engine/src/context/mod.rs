@@ -306,9 +306,12 @@ impl<'a> Context<'a> {
         match table.get_touch_with(key.hash, key.bytes, note) {
             Some(entry) if !is_due(&entry, due_ms) => {
                 self.worker.stats.hits.add(1);
-                let is_used_again = entry.is_cold()
-                    && !self.worker.long.leaves_cold
-                    && self.engine.is_used_again(before, touch.now_s());
+                let mut is_used_again = false;
+                if entry.is_cold() {
+                    self.worker.long.cold_bytes += crate::keyspace::kind::string_len(&entry).unwrap_or(0);
+                    is_used_again =
+                        !self.worker.long.leaves_cold && self.engine.is_used_again(before, touch.now_s());
+                }
                 let entry = if is_used_again {
                     table.thaw(key.hash, key.bytes);
                     table.get(key.hash, key.bytes)

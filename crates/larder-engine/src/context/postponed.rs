@@ -27,6 +27,8 @@ pub(crate) struct LongState {
     pub(crate) wanted: Option<Wanted>,
     /// What has been made.
     pub(crate) made: Option<Made>,
+    /// Bytes of the compressed strings that were read, for a command that counts them.
+    pub(crate) cold_bytes: usize,
     /// Values that are compressed stay so, however often they are read.
     pub(crate) leaves_cold: bool,
     /// What is to be freed after the shards have been let go.

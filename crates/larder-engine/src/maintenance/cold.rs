@@ -398,9 +398,11 @@ fn apply_fields(engine: &Engine, (db, key): (usize, &Key<'_>), done: Vec<FieldDo
     let mut data = lock_patiently(&engine.shards, key.shard(), may_wait);
     let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
     let Some(Value::Hash(hash)) = value.as_deref_mut() else { return };
-    for one in done {
-        hash.apply_cold(one);
-    }
+    let spent: Vec<_> = done.into_iter().filter_map(|one| hash.apply_cold(one)).collect();
+    drop(value);
+    drop(data);
+    // The last references to many of them.
+    drop(spent);
 }
 
 /// Whether a list has blocks to be compressed one by one.

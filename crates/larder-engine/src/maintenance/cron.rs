@@ -286,7 +286,7 @@ impl Engine {
             let Some(mut value) = table.get_mut(key.hash, &name) else { continue };
             let Value::Hash(hash) = &mut *value else { continue };
             let mut gone: Vec<Box<[u8]>> = Vec::new();
-            let taken = hash.take_due(due_ms, left, |field| gone.push(field.name.into()));
+            let taken = hash.take_due(due_ms, left, |field| gone.push(field.name().into()));
             let (is_empty, soonest) = (hash.is_empty(), hash.soonest());
             drop(value);
             left -= taken;

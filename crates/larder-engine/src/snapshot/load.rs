@@ -109,7 +109,7 @@ impl<'e> Loader<'e> {
         };
         if let Content::Value(Value::Hash(hash)) = &mut value {
             let mut fields: Vec<Box<[u8]>> = Vec::new();
-            hash.take_due(self.due_ms, usize::MAX, |field| fields.push(field.name.into()));
+            hash.take_due(self.due_ms, usize::MAX, |field| fields.push(field.name().into()));
             let is_emptied = !fields.is_empty() && hash.is_empty();
             if let Some(dropped) = self.dropped.filter(|_| !fields.is_empty()) {
                 dropped.add(db, record.key, fields);

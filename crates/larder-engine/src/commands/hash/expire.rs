@@ -47,9 +47,9 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, absolute: boo
     let (due_ms, change) = (context.due_ms(), Change::of(context, at));
     let mut changed = Vec::new();
     each(context, args, names, |hash, name, reply| {
-        let done = match hash.field(name, due_ms) {
+        let done = match hash.peek(name, due_ms) {
             None => NO_FIELD,
-            Some(field) if !conditions.hold(field.expire_at_ms, at as i64) => NOT_SET,
+            Some(field) if !conditions.hold(field.expire_at_ms(), at as i64) => NOT_SET,
             Some(_) => {
                 changed.push(name);
                 change.apply(hash, name, due_ms)
@@ -165,7 +165,7 @@ pub(super) fn hpersist(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let due_ms = context.due_ms();
     let mut changed = Vec::new();
     each(context, args, names, |hash, name, reply| {
-        let done = match hash.field(name, due_ms).map(|field| field.expire_at_ms) {
+        let done = match hash.peek(name, due_ms).map(|field| field.expire_at_ms()) {
             None => NO_FIELD,
             Some(None) => NO_EXPIRY,
             Some(Some(_)) => {
@@ -207,8 +207,8 @@ fn reply_expiry(
     context.read_value(&key, |hash: Option<&Hash>, reply| {
         reply.array(names.len());
         for name in names.iter() {
-            let field = hash.and_then(|hash| hash.field(name, due_ms));
-            reply.int(match field.map(|field| field.expire_at_ms) {
+            let field = hash.and_then(|hash| hash.peek(name, due_ms));
+            reply.int(match field.map(|field| field.expire_at_ms()) {
                 None => NO_FIELD,
                 Some(None) => NO_EXPIRY,
                 Some(Some(at)) => convert(at, now) as i64,
@@ -222,7 +222,7 @@ pub(super) fn hgetdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let names = only_fields(args)?;
     let due_ms = context.due_ms();
     take_values(context, args, names, &["hdel"], |hash, name, reply| {
-        let taken = hash.take(name, due_ms, |value| reply.bulk(value)).is_some();
+        let taken = hash.take(name, due_ms, |field| reply.bulk(&field.value())).is_some();
         if !taken {
             reply.null();
         }
@@ -242,8 +242,8 @@ pub(super) fn hgetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let (events, mut changed) = (change.map_or(&[][..], Change::events), Vec::new());
     take_values(context, args, names, events, |hash, name, reply| {
         reply.bulk_or_null(hash.get(name, due_ms));
-        let (Some(change), Some(field)) = (change, hash.field(name, due_ms)) else { return false };
-        if matches!(change, Change::Persist) && field.expire_at_ms.is_none() {
+        let (Some(change), Some(field)) = (change, hash.peek(name, due_ms)) else { return false };
+        if matches!(change, Change::Persist) && field.expire_at_ms().is_none() {
             return false;
         }
         change.apply(hash, name, due_ms);
@@ -325,7 +325,7 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let (mut gone, mut deleted): (Vec<Box<[u8]>>, Vec<&[u8]>) = (Vec::new(), Vec::new());
     let set = context.with_hash_or_new(&key, super::set::room(pairs), |hash, _| {
         let mut names = pairs.iter().step_by(2);
-        if !names.all(|name| hold(options.fields, hash.get(name, due_ms).is_some())) {
+        if !names.all(|name| hold(options.fields, hash.peek(name, due_ms).is_some())) {
             return Ok(false);
         }
         for at in (0..pairs.len()).step_by(2) {

@@ -69,7 +69,7 @@ fn log_value(context: &mut Context<'_>, args: Args<'_>, value: &[u8]) {
 fn field_expiry(value: &ValueRef<'_, Value>, name: &[u8], due_ms: u64) -> Option<u64> {
     let ValueRef::Out(value) = value else { return None };
     let Value::Hash(hash) = &**value else { return None };
-    hash.field(name, due_ms)?.expire_at_ms
+    hash.peek(name, due_ms)?.expire_at_ms()
 }
 
 /// Sets a field to what `compute` makes of its value; the expiry stays. Tells beside the new value whether any field had an expiry. An error

@@ -222,10 +222,10 @@ fn collect(
 ) -> (u64, usize) {
     let mut count = 0;
     let next = hash.scan(cursor, scan.count, due_ms, |field| {
-        if scan.takes(field.name) {
-            items.bulk(field.name);
+        if scan.takes(field.name()) {
+            items.bulk(field.name());
             if values {
-                items.bulk(field.value);
+                items.bulk(&field.value());
             }
             count += 1 + usize::from(values);
         }

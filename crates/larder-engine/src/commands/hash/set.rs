@@ -82,7 +82,7 @@ pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
     let keeps_overdue = context.keeps_all();
     let remove = move |hash: &mut Hash, args: Args<'_>| {
-        let may_go = |hash: &Hash, name: &[u8]| !keeps_overdue || hash.get(name, due_ms).is_some();
+        let may_go = |hash: &Hash, name: &[u8]| !keeps_overdue || hash.peek(name, due_ms).is_some();
         args.from(2).iter().filter(|name| may_go(hash, name) && hash.remove(name, due_ms)).count()
     };
     let removed = if context.makes_apart(args.len() as u64) {

@@ -3,6 +3,7 @@
 use super::options::{Allowed, Expiry, Options, expire_at};
 use crate::context::postponed::Place;
 use crate::context::{COLD_BYTES_MOMENT, Context};
+use crate::engine::notify::class;
 use crate::error::CommandResult;
 use crate::keyspace::kind::{string_bytes, string_len};
 use crate::text::number;
@@ -24,24 +25,20 @@ pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return mget_apart(context, args);
     }
     context.reply.array(args.len() - 1);
-    let mut cold_bytes = 0;
+    // A miss that was told once would be told again.
+    let gives_away = place == Place::Serving && !context.engine.wants_events(class::KEY_MISS);
+    context.worker.long.cold_bytes = 0;
     let is_short = context.all_keys(args.from(1), 1, |context, key, _| {
         if context.is_known_miss(key) {
             context.reply.bulk_or_null(None);
             return true;
         }
         context.read(key, |entry, reply| {
-            if let Some(entry) = entry.filter(|entry| entry.is_cold()) {
-                cold_bytes += string_len(&entry).unwrap_or(0);
-            }
-            if cold_bytes > COLD_BYTES_MOMENT && place == Place::Serving {
-                return false;
-            }
             // A key of another type counts as absent here.
             let value = entry.map(Entry::value);
             reply.bulk_or_null(value.as_ref().and_then(|value| string_bytes(value).ok()));
-            true
-        })
+        });
+        !gives_away || context.worker.long.cold_bytes <= COLD_BYTES_MOMENT
     });
     if is_short { Ok(()) } else { context.give_away() }
 }

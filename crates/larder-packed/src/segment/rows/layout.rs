@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 ///
 /// # Safety
 /// - [`write`](Self::write) fills the whole entry. Every offset that [`outs`](Self::outs) then finds in it is that of
-///   eight bytes which [`put_out`] has written, once; and `write` says `true` if there is one.
+///   eight bytes which [`put_out`](super::out::put_out) has written, once; and `write` says `true` if there is one.
 /// - `outs`, `key`, `has_key` and `expiry` read nothing but the entry and what its pointers lead to.
 pub unsafe trait Layout: Copy + 'static {
     /// An entry on its way into a segment.
