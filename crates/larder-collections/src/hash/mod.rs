@@ -360,6 +360,31 @@ impl Hash {
         found
     }
 
+    /// Looks at a field.
+    pub fn peek(&self, name: &[u8], now_ms: u64) -> Option<Peek<'_>> {
+        let field = match &self.form {
+            Form::Table(table) => Peek::of(table.get(name)?),
+            Form::Shaped { .. } => {
+                let Field { name, value, .. } = self.field(name, now_ms)?;
+                Peek::shaped(name, value)
+            }
+        };
+        Some(field).filter(|field| field.is_live(now_ms))
+    }
+
+    /// Looks at all fields that readers see, in the order of [`iter`](Self::iter).
+    pub fn peeks(&self, now_ms: u64) -> impl Iterator<Item = Peek<'_>> + Clone {
+        let (table, shaped) = match &self.form {
+            Form::Table(table) => (Some(table), None),
+            Form::Shaped { shaped, .. } => (None, Some(shaped)),
+        };
+        let rows = table.into_iter().flat_map(|table| table.iter().map(Peek::of));
+        let values = shaped
+            .into_iter()
+            .flat_map(|shaped| shaped.iter().map(|(name, value)| Peek::shaped(name, value)));
+        rows.chain(values).filter(move |field| field.is_live(now_ms))
+    }
+
     /// All fields that readers see: of a small hash in the order in which they came.
     pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = Field<'_>> + Clone {
         match &self.form {

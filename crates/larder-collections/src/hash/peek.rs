@@ -2,7 +2,6 @@
 //!
 //! A value that is compressed stays so, and does not count as read.
 
-use super::{Field, Form, Hash};
 use crate::table::{FieldValue, Row};
 use std::borrow::Cow;
 
@@ -61,32 +60,5 @@ impl<'a> Peek<'a> {
 
     pub(super) fn is_live(&self, now_ms: u64) -> bool {
         self.expire_at_ms().is_none_or(|at| at > now_ms)
-    }
-}
-
-impl Hash {
-    /// Looks at a field.
-    pub fn peek(&self, name: &[u8], now_ms: u64) -> Option<Peek<'_>> {
-        let place = match &self.form {
-            Form::Table(table) => Place::Row(table.get(name)?),
-            Form::Shaped { .. } => {
-                let Field { name, value, .. } = self.field(name, now_ms)?;
-                Place::Shaped(name, value)
-            }
-        };
-        Some(Peek(place)).filter(|field| field.is_live(now_ms))
-    }
-
-    /// Looks at all fields that readers see, in the order of [`iter`](Self::iter).
-    pub fn peeks(&self, now_ms: u64) -> impl Iterator<Item = Peek<'_>> + Clone {
-        let (table, shaped) = match &self.form {
-            Form::Table(table) => (Some(table), None),
-            Form::Shaped { shaped, .. } => (None, Some(shaped)),
-        };
-        let rows = table.into_iter().flat_map(|table| table.iter().map(Place::Row));
-        let values = shaped
-            .into_iter()
-            .flat_map(|shaped| shaped.iter().map(|(name, value)| Place::Shaped(name, value)));
-        rows.chain(values).map(Peek).filter(move |field| field.is_live(now_ms))
     }
 }
