@@ -53,13 +53,8 @@ impl Dictionary {
         self.number
     }
 
-    /// The dictionary itself, for those who count it.
-    pub(crate) fn shared(&self) -> &Arc<dictionary::Dictionary> {
-        &self.dictionary
-    }
-
     /// The dictionary itself.
-    pub fn trained(&self) -> &dictionary::Dictionary {
+    pub fn trained(&self) -> &Arc<dictionary::Dictionary> {
         &self.dictionary
     }
 

@@ -59,7 +59,7 @@ impl FieldJob {
     /// Does the job, with the compressor of a dictionary if the value is to be compressed. Needs no lock. The result for a value that does not
     /// shrink keeps it from being tried again.
     pub fn run(self, dictionary: &DictionaryRef, compressor: &mut Compressor) -> FieldDone {
-        let new = self.old.compressed(dictionary.shared(), compressor, forced::is_forced());
+        let new = self.old.compressed(dictionary.trained(), compressor, forced::is_forced());
         FieldDone { job: self, new }
     }
 
@@ -87,11 +87,6 @@ impl Hash {
         matches!(&self.form, Form::Table(table) if table.as_run().is_none())
     }
 
-    /// Whether the hash may have more than one segment. Its memory is known without a look at the fields then. O(1).
-    pub fn is_in_segments(&self) -> bool {
-        matches!(&self.form, Form::Table(table) if !table.is_in_order())
-    }
-
     /// Adds jobs for values from a position on, 0 at first: to compress those that were not used for
     /// [`UNUSED_WALKS`](larder_packed::segment::UNUSED_WALKS) walks, to make plain those that are read repeatedly, and to free plain copies.
     /// Counts the walk for each value. With `all`, every value that may shrink is compressed.
@@ -105,9 +100,10 @@ impl Hash {
             if let Some(raw_bytes) = walked.cold_raw_bytes {
                 out.cold.add(raw_bytes, walked.heap_bytes);
             }
-            let job = walked.need.zip(row.out_value()).filter(|_| bytes < max_bytes * HELD_TIMES_MAX);
-            // What is longer is not tried.
-            if let Some((need, old)) = job.filter(|(_, old)| old.raw_bytes() <= STRING_MAX) {
+            // Longer values stay plain.
+            if let Some(need) = walked.need.filter(|_| bytes < max_bytes * HELD_TIMES_MAX)
+                && let Some(old) = row.out_value().filter(|old| old.raw_bytes() <= STRING_MAX)
+            {
                 bytes += old.raw_bytes();
                 out.jobs.push(FieldJob { name: row.key().into(), old, need });
             }
@@ -123,7 +119,7 @@ impl Hash {
         match (need, new) {
             (_, Some(new)) => return table.change_value(&name, &old, new).then_some(old),
             (Need::Clear, None) => {
-                // It must not be shared with the job.
+                // The copy is freed only if nobody else, such as this job, has the value.
                 drop(old);
                 table.clear_value(&name);
             }

@@ -374,15 +374,14 @@ impl Hash {
 
     /// Looks at all fields that readers see, in the order of [`iter`](Self::iter).
     pub fn peeks(&self, now_ms: u64) -> impl Iterator<Item = Peek<'_>> + Clone {
-        let (table, shaped) = match &self.form {
-            Form::Table(table) => (Some(table), None),
-            Form::Shaped { shaped, .. } => (None, Some(shaped)),
-        };
-        let rows = table.into_iter().flat_map(|table| table.iter().map(Peek::of));
-        let values = shaped
-            .into_iter()
-            .flat_map(|shaped| shaped.iter().map(|(name, value)| Peek::shaped(name, value)));
-        rows.chain(values).filter(move |field| field.is_live(now_ms))
+        match &self.form {
+            Form::Table(table) => {
+                Iter::Table(table.iter().map(Peek::of).filter(move |field| field.is_live(now_ms)))
+            }
+            Form::Shaped { shaped, .. } => {
+                Iter::Shaped(shaped.iter().map(|(name, value)| Peek::shaped(name, value)))
+            }
+        }
     }
 
     /// All fields that readers see: of a small hash in the order in which they came.
@@ -594,11 +593,11 @@ enum Iter<T, S> {
     Shaped(S),
 }
 
-impl<'a, T: Iterator<Item = Field<'a>>, S: Iterator<Item = Field<'a>>> Iterator for Iter<T, S> {
-    type Item = Field<'a>;
+impl<F, T: Iterator<Item = F>, S: Iterator<Item = F>> Iterator for Iter<T, S> {
+    type Item = F;
 
     #[inline]
-    fn next(&mut self) -> Option<Field<'a>> {
+    fn next(&mut self) -> Option<F> {
         match self {
             Iter::Table(fields) => fields.next(),
             Iter::Shaped(fields) => fields.next(),
@@ -606,7 +605,7 @@ impl<'a, T: Iterator<Item = Field<'a>>, S: Iterator<Item = Field<'a>>> Iterator 
     }
 
     #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, f: F) -> B {
+    fn fold<B, G: FnMut(B, F) -> B>(self, init: B, f: G) -> B {
         match self {
             Iter::Table(fields) => fields.fold(init, f),
             Iter::Shaped(fields) => fields.fold(init, f),

@@ -48,7 +48,7 @@ use crate::keyspace::encoding_limits::{Thresholds, list_options};
 use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::field_expiry::earliest_field_expiry;
 use crate::keyspace::key::Key;
-use crate::keyspace::kind::Kind;
+use crate::keyspace::kind::{Kind, string_len};
 use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Busy, Held, Lends, ScriptTurn};
 use crate::keyspace::recent_keys::RecentKeys;
@@ -308,7 +308,7 @@ impl<'a> Context<'a> {
                 self.worker.stats.hits.add(1);
                 let mut is_used_again = false;
                 if entry.is_cold() {
-                    self.worker.long.cold_bytes += crate::keyspace::kind::string_len(&entry).unwrap_or(0);
+                    self.worker.long.cold_bytes += string_len(&entry).unwrap_or(0);
                     is_used_again =
                         !self.worker.long.leaves_cold && self.engine.is_used_again(before, touch.now_s());
                 }

@@ -26,16 +26,15 @@ use larder_collections::key_table::{Entry, Found, ValueRef};
 use larder_collections::list::ListOptions;
 use larder_collections::stream::{NodeDone, NodeJob, NodeJobs, StreamId};
 use larder_collections::value::Value;
+use larder_packed::segment::OutText;
 use std::sync::Weak;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Keys looked at while a shard is held.
 const KEYS_PER_HOLD: usize = 128;
-/// Bytes of the nodes of a stream that are cloned in one hold; clones share their bytes.
-const NODE_BYTES_PER_HOLD: usize = 256 << 10;
-/// Bytes of the values of a hash that are cloned in one hold, in the same way.
-const VALUE_BYTES_PER_HOLD: usize = 256 << 10;
+/// Bytes of the nodes of a stream, or of the values of a hash, that are cloned in one hold; clones share their bytes.
+const PART_BYTES_PER_HOLD: usize = 256 << 10;
 /// How often it is looked whether there is something to be done.
 const PERIOD: Duration = Duration::from_millis(100);
 /// The same while the option is off.
@@ -279,14 +278,15 @@ impl Compressing {
             let mut next = Some(StreamId::ZERO);
             while let Some(from) = next {
                 let found;
-                (found, next) = node_jobs(engine, (db, &key), (from, is_idle), may_wait);
+                (found, next) =
+                    look_at(engine, (db, &key), may_wait, |value| node_jobs(value, from, is_idle));
                 self.figures.add_parts(&found.cold);
                 self.classes[db].note_cold(key.bytes, found.cold.plain_bytes);
                 let done: Vec<NodeDone> =
                     found.jobs.iter().filter_map(|job| self.change_node(db, key.bytes, job)).collect();
                 drop(found);
                 if !done.is_empty() {
-                    apply_nodes(engine, (db, &key), done, may_wait);
+                    change(engine, (db, &key), may_wait, |value| apply_nodes(value, done));
                 }
                 self.pace.rest_if_busy();
             }
@@ -308,19 +308,20 @@ impl Compressing {
     }
 
     fn compress_hashes(&mut self, engine: &Engine, db: usize, may_wait: &MayWait) {
+        let all = self.idle.is_none();
         for key in std::mem::take(&mut self.hashes) {
             let key = engine.key(&key);
             let mut next = Some(0);
             while let Some(from) = next {
                 let found;
-                (found, next) = field_jobs(engine, (db, &key), (from, self.idle.is_none()), may_wait);
+                (found, next) = look_at(engine, (db, &key), may_wait, |value| field_jobs(value, from, all));
                 self.figures.add_parts(&found.cold);
                 self.classes[db].note_cold(key.bytes, found.cold.plain_bytes);
                 let jobs = found.jobs.into_iter();
                 let done: Vec<FieldDone> =
                     jobs.filter_map(|job| self.change_value(db, key.bytes, job)).collect();
                 if !done.is_empty() {
-                    apply_fields(engine, (db, &key), done, may_wait);
+                    drop(change(engine, (db, &key), may_wait, |value| apply_fields(value, done)));
                 }
                 self.pace.rest_if_busy();
             }
@@ -351,58 +352,58 @@ impl Compressing {
     }
 }
 
-/// The next nodes of a stream to be compressed or decompressed, and where to go on.
-fn node_jobs(
+/// What `f` finds out about the value of a key, as it is kept.
+fn look_at<R: Default>(
     engine: &Engine,
     (db, key): (usize, &Key<'_>),
-    (from, all): (StreamId, bool),
     may_wait: &MayWait,
-) -> (NodeJobs, Option<StreamId>) {
+    f: impl FnOnce(&Value) -> R,
+) -> R {
     let data = lock_patiently(&engine.shards, key.shard(), may_wait);
     let entry = data.table(db).and_then(|table| table.get(key.hash, key.bytes));
-    let Some(ValueRef::Out(value)) = entry.map(|entry| entry.kept()) else { return Default::default() };
-    let Value::Stream(stream) = &*value else { return Default::default() };
+    let Some(ValueRef::Out(value)) = entry.map(|entry| entry.kept()) else { return R::default() };
+    f(&value)
+}
+
+/// Has `f` put parts of a key's value in the places of those that they were made from. What it returns may be dropped without a lock.
+fn change<R: Default>(
+    engine: &Engine,
+    (db, key): (usize, &Key<'_>),
+    may_wait: &MayWait,
+    f: impl FnOnce(&mut Value) -> R,
+) -> R {
+    let mut data = lock_patiently(&engine.shards, key.shard(), may_wait);
+    let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
+    value.as_deref_mut().map(f).unwrap_or_default()
+}
+
+/// The next nodes of a stream to be compressed or decompressed, and where to go on.
+fn node_jobs(value: &Value, from: StreamId, all: bool) -> (NodeJobs, Option<StreamId>) {
+    let Value::Stream(stream) = value else { return Default::default() };
     let mut jobs = NodeJobs::default();
-    let next = stream.cold_jobs(from, all, NODE_BYTES_PER_HOLD, &mut jobs);
+    let next = stream.cold_jobs(from, all, PART_BYTES_PER_HOLD, &mut jobs);
     (jobs, next)
 }
 
-/// Puts nodes in the places of those that they were made from.
-fn apply_nodes(engine: &Engine, (db, key): (usize, &Key<'_>), done: Vec<NodeDone>, may_wait: &MayWait) {
-    let mut data = lock_patiently(&engine.shards, key.shard(), may_wait);
-    let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
-    let Some(Value::Stream(stream)) = value.as_deref_mut() else { return };
+fn apply_nodes(value: &mut Value, done: Vec<NodeDone>) {
+    let Value::Stream(stream) = value else { return };
     for one in done {
         stream.apply_cold(one);
     }
 }
 
 /// The next values of a hash to get another form, and where to go on.
-fn field_jobs(
-    engine: &Engine,
-    (db, key): (usize, &Key<'_>),
-    (from, all): (u32, bool),
-    may_wait: &MayWait,
-) -> (FieldJobs, Option<u32>) {
-    let data = lock_patiently(&engine.shards, key.shard(), may_wait);
-    let entry = data.table(db).and_then(|table| table.get(key.hash, key.bytes));
-    let Some(ValueRef::Out(value)) = entry.map(|entry| entry.kept()) else { return Default::default() };
-    let Value::Hash(hash) = &*value else { return Default::default() };
+fn field_jobs(value: &Value, from: u32, all: bool) -> (FieldJobs, Option<u32>) {
+    let Value::Hash(hash) = value else { return Default::default() };
     let mut jobs = FieldJobs::default();
-    let next = hash.cold_jobs(from, all, VALUE_BYTES_PER_HOLD, &mut jobs);
+    let next = hash.cold_jobs(from, all, PART_BYTES_PER_HOLD, &mut jobs);
     (jobs, next)
 }
 
-/// Puts values in the places of those that they were made from.
-fn apply_fields(engine: &Engine, (db, key): (usize, &Key<'_>), done: Vec<FieldDone>, may_wait: &MayWait) {
-    let mut data = lock_patiently(&engine.shards, key.shard(), may_wait);
-    let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
-    let Some(Value::Hash(hash)) = value.as_deref_mut() else { return };
-    let spent: Vec<_> = done.into_iter().filter_map(|one| hash.apply_cold(one)).collect();
-    drop(value);
-    drop(data);
-    // The last references to many of them.
-    drop(spent);
+/// Returns what was replaced: the last references to many of them.
+fn apply_fields(value: &mut Value, done: Vec<FieldDone>) -> Vec<OutText> {
+    let Value::Hash(hash) = value else { return Vec::new() };
+    done.into_iter().filter_map(|one| hash.apply_cold(one)).collect()
 }
 
 /// Whether a list has blocks to be compressed one by one.

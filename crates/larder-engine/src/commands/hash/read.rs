@@ -74,51 +74,48 @@ pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         context.worker.hash = hash.map(|hash| (hash, due_ms));
         return Ok(());
     }
-    all(
-        context,
-        args,
-        |reply, len| reply.map(len),
-        |field, reply| {
+    let fields = |hash: &Hash, due_ms, reply: &mut Reply<'_>| {
+        hash.iter(due_ms).for_each(|field| {
             reply.bulk(field.name);
             reply.bulk(field.value);
-        },
-    )
+        });
+    };
+    all(context, args, cost, |reply, len| reply.map(len), fields)
 }
 
 pub(super) fn hkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
-    context.read_long(
-        &key,
-        |hash: &Hash| hash.len() as u64,
-        |hash, reply| {
-            reply.array(hash.map_or(0, |hash| hash.live(due_ms)));
-            hash.into_iter().flat_map(|hash| hash.peeks(due_ms)).for_each(|field| reply.bulk(field.name()));
-            Ok(())
-        },
-    )
+    let names = |hash: &Hash, due_ms, reply: &mut Reply<'_>| {
+        hash.peeks(due_ms).for_each(|field| reply.bulk(field.name()));
+    };
+    all(context, args, |hash| hash.len() as u64, |reply, len| reply.array(len), names)
 }
 
 pub(super) fn hvals(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    all(context, args, |reply, len| reply.array(len), |field, reply| reply.bulk(field.value))
+    let values = |hash: &Hash, due_ms, reply: &mut Reply<'_>| {
+        hash.iter(due_ms).for_each(|field| reply.bulk(field.value));
+    };
+    all(context, args, cost, |reply, len| reply.array(len), values)
 }
 
 /// How many elements take as long as all of the hash: its memory may be that of compressed values, which take four times as long.
 fn cost(hash: &Hash) -> u64 {
-    let bytes = if hash.is_in_segments() { hash.memory_bytes() * 4 } else { 0 };
+    // Of one block it would have to be counted.
+    let bytes = if hash.is_one_block() { 0 } else { hash.memory_bytes() * 4 };
     (hash.len() as u64).max(bytes_as_elements(bytes))
 }
 
-/// Replies with something of every field.
+/// Replies with something of every field: `write` of all that are live, after `open` for their number. `cost` is in elements.
 fn all(
     context: &mut Context<'_>,
     args: Args<'_>,
+    cost: fn(&Hash) -> u64,
     open: impl Fn(&mut Reply<'_>, usize),
-    write: impl Fn(Field<'_>, &mut Reply<'_>),
+    write: impl Fn(&Hash, u64, &mut Reply<'_>),
 ) -> CommandResult {
     let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
     context.read_long(&key, cost, |hash, reply| {
         open(reply, hash.map_or(0, |hash| hash.live(due_ms)));
-        hash.into_iter().flat_map(|hash| hash.iter(due_ms)).for_each(|field| write(field, reply));
+        hash.into_iter().for_each(|hash| write(hash, due_ms, reply));
         Ok(())
     })
 }

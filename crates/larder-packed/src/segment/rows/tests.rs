@@ -192,12 +192,18 @@ fn change_form(rows: &mut Rows<FieldValue>, slot: Slot, rng: &mut fastrand::Rng,
     }
 }
 
+/// A segment with one value, which lies out of line, and the value.
+fn one_long_value() -> (Rows<FieldValue>, Vec<u8>) {
+    let text = b"what values have in common, ".repeat(20);
+    let mut rows = Rows::with_room(0, 0);
+    rows.insert(1, FieldValueNew { field: b"f", value: &text, expire_at_ms: None });
+    (rows, text)
+}
+
 #[test]
 fn values_that_nobody_uses_become_cold_and_back() {
     let (dictionary, mut compressor) = tools();
-    let text = b"what values have in common, ".repeat(20);
-    let mut rows = Rows::<FieldValue>::with_room(0, 0);
-    rows.insert(1, FieldValueNew { field: b"f", value: &text, expire_at_ms: None });
+    let (mut rows, text) = one_long_value();
     let slot = rows.row(0).expect("it is there").slot();
     let walk = |rows: &Rows<FieldValue>| {
         rows.row(0).and_then(|row| row.walk_value(false)).expect("it lies out of line").need
@@ -246,9 +252,7 @@ fn values_that_nobody_uses_become_cold_and_back() {
 #[test]
 fn threads_read_one_cold_value() {
     let (dictionary, mut compressor) = tools();
-    let text = b"what values have in common, ".repeat(20);
-    let mut rows = Rows::<FieldValue>::with_room(0, 0);
-    rows.insert(1, FieldValueNew { field: b"f", value: &text, expire_at_ms: None });
+    let (mut rows, text) = one_long_value();
     for _ in 0..50 {
         let slot = rows.row(0).expect("it is there").slot();
         let old = rows.row(0).and_then(|row| row.out_value()).expect("it lies out of line");
@@ -257,13 +261,10 @@ fn threads_read_one_cold_value() {
         drop(old);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                let mut mine = rows.clone();
+                let (mut mine, text) = (rows.clone(), &text);
                 scope.spawn(move || {
                     for _ in 0..20 {
-                        assert!(
-                            mine.row(0).expect("it is there").value()
-                                == b"what values have in common, ".repeat(20)
-                        );
+                        assert!(mine.row(0).expect("it is there").value() == *text);
                         let slot = mine.row(0).expect("it is there").slot();
                         mine.clear_value(slot);
                         mine.set_expiry(slot, Some(5));
