@@ -25,11 +25,15 @@ const POSITIONS: u64 = 1 << 32;
 /// A step of a scan gives up after this many segments per entry asked for, as an almost empty table has few entries in each.
 const SEGMENTS_PER_COUNT: usize = 10;
 
+/// What a table knows a segment by.
+pub(crate) trait Paged {
+    /// The segment's bytes.
+    fn page(&self) -> &Page;
+}
+
 /// A segment of a table as a scan sees it.
-pub(crate) struct Segment<'a, S> {
-    /// What the table knows it by.
+pub(crate) struct Segment<S> {
     pub of: S,
-    pub page: &'a Page,
     /// The positions of its entries: an aligned power of two of them.
     pub range: Range<u64>,
 }
@@ -83,10 +87,10 @@ pub(crate) fn is_past(cursor: u64, position: u32, tag: u8) -> bool {
 /// A step of a scan over a table whose entries lie by their hashes: visits about `count` entries from a cursor on, and returns the next
 /// one, 0 at the end. Each entry that is there from the first call to the last is visited exactly once. `segment_at` gives the segment of
 /// a position, if there is one; `position_of` computes that of an entry, `visit` takes it, both by segment and slot.
-pub(crate) fn scan_by_tags<'a, S>(
+pub(crate) fn scan_by_tags<S: Paged>(
     cursor: u64,
     count: usize,
-    segment_at: impl Fn(u32) -> Option<Segment<'a, S>>,
+    segment_at: impl Fn(u32) -> Option<Segment<S>>,
     position_of: impl Fn(&S, usize) -> u32,
     mut visit: impl FnMut(&S, usize),
 ) -> u64 {
@@ -94,14 +98,15 @@ pub(crate) fn scan_by_tags<'a, S>(
     let mut left = count.max(1);
     for _ in 0..left.saturating_mul(SEGMENTS_PER_COUNT) {
         let Some(segment) = segment_at(place.position as u32) else { return 0 };
+        let page = segment.of.page();
         let end = place.begin(&segment.range);
         let part = place.position..end.min(segment.range.end);
         let is_whole = part == segment.range;
         // In a part of a range, a step that stopped would leave the others to be walked again. At a single position a cursor has no room.
         let ends_range = part.end == end;
         let may_stop = ends_range && place.depth < POSITIONS.ilog2();
-        let last = if may_stop { last_tag(segment.page, place.tag, left) } else { u8::MAX };
-        for (index, tag) in segment.page.tags().enumerate() {
+        let last = if may_stop { last_tag(page, place.tag, left) } else { u8::MAX };
+        for (index, tag) in page.tags().enumerate() {
             let is_next = (place.tag.max(1)..=last).contains(&tag);
             if is_next && (is_whole || part.contains(&u64::from(position_of(&segment.of, index)))) {
                 visit(&segment.of, index);

@@ -223,14 +223,15 @@ fn describe(entry: &Entry<'_, Value>) -> String {
             }
             Value::Hash(hash) => sorted(
                 "hash",
-                hash.iter(0).map(|field| {
-                    let until = field.expire_at_ms.map_or(String::new(), |at| format!(" until {at}"));
-                    format!("{}={}{until}", field.name.escape_ascii(), field.value.escape_ascii())
+                hash.peeks(0).map(|field| {
+                    let until = field.expire_at_ms().map_or(String::new(), |at| format!(" until {at}"));
+                    format!("{}={}{until}", field.name().escape_ascii(), field.value().escape_ascii())
                 }),
             ),
             Value::Set(set) => sorted(
                 "set",
-                set.iter().map(|member| member.with_bytes(|bytes| bytes.escape_ascii().to_string())),
+                set.looks()
+                    .map(|member| member.element().with_bytes(|bytes| bytes.escape_ascii().to_string())),
             ),
             Value::SortedSet(set) => {
                 let mut text = "sorted set".to_owned();

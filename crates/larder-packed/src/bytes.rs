@@ -20,26 +20,23 @@
 //!
 //! Tested at the foot of this file and by the string commands' tests.
 
+use crate::age::Age;
 use crate::heap::{self, Mover};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 #[repr(C)]
 struct Header {
     rc: AtomicU32,
-    age: AtomicU8,
+    age: Age,
     len: usize,
     cap: usize,
 }
 
 const HEADER: usize = size_of::<Header>();
 const _: () = assert!(HEADER == 24);
-
-/// Bits of the age that count walks.
-const WALKS: u8 = 0x7F;
-const FLAG: u8 = 0x80;
 
 /// A shared byte string. Dereferences to its bytes.
 #[repr(transparent)]
@@ -82,7 +79,7 @@ impl SharedBytes {
         let ptr = alloc(size).cast::<Header>();
         // SAFETY: the allocation is at least HEADER bytes, aligned to 8, and ours alone.
         unsafe {
-            ptr.write(Header { rc: AtomicU32::new(1), age: AtomicU8::new(0), len: 0, cap: size - HEADER });
+            ptr.write(Header { rc: AtomicU32::new(1), age: Age::new(), len: 0, cap: size - HEADER });
         };
         SharedBytes(ptr)
     }
@@ -216,32 +213,10 @@ impl SharedBytes {
         self.0 == other.0
     }
 
-    /// Notes a use, for an owner who counts walks without one.
+    /// The walks since the last use, for an owner who counts them.
     #[inline]
-    pub(crate) fn note_use(&self) {
-        let age = self.header().age.load(Ordering::Relaxed);
-        // Threads that read clones need not take the line of memory from each other.
-        if age & WALKS != 0 {
-            self.header().age.store(age & FLAG, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts a walk; how many there were since the last use. A use at the same time may be lost.
-    pub(crate) fn count_walk(&self) -> u8 {
-        let age = self.header().age.load(Ordering::Relaxed);
-        let walks = (age & WALKS).saturating_add(1).min(WALKS);
-        self.header().age.store(age & FLAG | walks, Ordering::Relaxed);
-        walks
-    }
-
-    /// Sets the owner's flag.
-    pub(crate) fn set_flag(&self) {
-        self.header().age.fetch_or(FLAG, Ordering::Relaxed);
-    }
-
-    /// Whether the owner's flag is set.
-    pub(crate) fn is_flagged(&self) -> bool {
-        self.header().age.load(Ordering::Relaxed) & FLAG != 0
+    pub(crate) fn age(&self) -> &Age {
+        &self.header().age
     }
 
     /// Number of references.

@@ -1,10 +1,12 @@
 //! Byte codecs and the one place for layout tricks: packed blocks, the block heap, LZF and the other codecs.
 
+mod age;
 pub mod bits;
 pub mod block;
 pub mod buffer;
 pub mod bytes;
 pub mod codec;
+mod cold;
 pub mod cycles;
 pub mod dictionary;
 pub mod embed;

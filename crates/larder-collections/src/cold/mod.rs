@@ -16,6 +16,7 @@
 //! Tested in `raw/cold_tests.rs`, and by the engine's fuzzers, which compress values between any two commands.
 
 pub(crate) mod forced;
+pub mod parts;
 pub(crate) mod registry;
 
 pub use forced::force;

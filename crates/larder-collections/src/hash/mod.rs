@@ -30,7 +30,6 @@ use crate::table::{FieldValue, FieldValueNew, Row, Table};
 
 use larder_packed::heap::Mover;
 
-pub use cold::{FieldDone, FieldJob, FieldJobs};
 pub use peek::Peek;
 pub(crate) use shaped::Shaped;
 
@@ -376,12 +375,23 @@ impl Hash {
     pub fn peeks(&self, now_ms: u64) -> impl Iterator<Item = Peek<'_>> + Clone {
         match &self.form {
             Form::Table(table) => {
-                Iter::Table(table.iter().map(Peek::of).filter(move |field| field.is_live(now_ms)))
+                Iter::Table(table.looks().map(Peek::look).filter(move |field| field.is_live(now_ms)))
             }
             Form::Shaped { shaped, .. } => {
                 Iter::Shaped(shaped.iter().map(|(name, value)| Peek::shaped(name, value)))
             }
         }
+    }
+
+    /// Reads all fields that readers see, in the order of [`iter`](Self::iter): a use of each, but compressed segments leave no copies.
+    pub fn for_each(&self, now_ms: u64, mut f: impl FnMut(Field<'_>)) {
+        let Form::Table(table) = &self.form else { return self.iter(now_ms).for_each(f) };
+        table.read_all(|row| {
+            let field = Field::of(row);
+            if field.expire_at_ms.is_none_or(|at| at > now_ms) {
+                f(field);
+            }
+        });
     }
 
     /// All fields that readers see: of a small hash in the order in which they came.

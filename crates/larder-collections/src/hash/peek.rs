@@ -2,23 +2,27 @@
 //!
 //! A value that is compressed stays so, and does not count as read.
 
-use crate::table::{FieldValue, Row};
+use crate::table::{FieldValue, Look, Row};
 use std::borrow::Cow;
 
 /// A field that is looked at.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Peek<'a>(Place<'a>);
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Place<'a> {
-    Row(Row<'a, FieldValue>),
+    Row(Look<'a, FieldValue>),
     /// A field of a hash with a shape.
     Shaped(&'a [u8], &'a [u8]),
 }
 
 impl<'a> Peek<'a> {
     pub(super) fn of(row: Row<'a, FieldValue>) -> Self {
-        Peek(Place::Row(row))
+        Self::look(Look::Plain(row))
+    }
+
+    pub(super) fn look(look: Look<'a, FieldValue>) -> Self {
+        Peek(Place::Row(look))
     }
 
     /// A field of a hash with a shape.
@@ -27,33 +31,33 @@ impl<'a> Peek<'a> {
     }
 
     /// Its name.
-    pub fn name(&self) -> &'a [u8] {
-        match self.0 {
-            Place::Row(row) => row.key(),
+    pub fn name(&self) -> &[u8] {
+        match &self.0 {
+            Place::Row(look) => look.row().key(),
             Place::Shaped(name, _) => name,
         }
     }
 
     /// Its value; of a compressed one a copy.
-    pub fn value(&self) -> Cow<'a, [u8]> {
-        match self.0 {
-            Place::Row(row) => row.peek_value(),
+    pub fn value(&self) -> Cow<'_, [u8]> {
+        match &self.0 {
+            Place::Row(look) => look.row().peek_value(),
             Place::Shaped(_, value) => Cow::Borrowed(value),
         }
     }
 
     /// Bytes of the value. O(1).
     pub fn value_len(&self) -> usize {
-        match self.0 {
-            Place::Row(row) => row.value_len(),
+        match &self.0 {
+            Place::Row(look) => look.row().value_len(),
             Place::Shaped(_, value) => value.len(),
         }
     }
 
     /// When it expires, in milliseconds.
     pub fn expire_at_ms(&self) -> Option<u64> {
-        match self.0 {
-            Place::Row(row) => row.expire_at_ms(),
+        match &self.0 {
+            Place::Row(look) => look.row().expire_at_ms(),
             Place::Shaped(..) => None,
         }
     }

@@ -2,8 +2,8 @@
 
 use super::hash::{KeyHash, position};
 use super::{Entry, KeyTable};
-use crate::segment_scan::{self, Segment};
-use larder_packed::segment::{IntoRaw, Records};
+use crate::segment_scan::{self, Paged, Segment};
+use larder_packed::segment::{IntoRaw, Page, Records};
 
 impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Visits about `count` entries from a cursor on and returns the next cursor; 0 starts, and 0 means done.
@@ -37,7 +37,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         let segment_at = |at: u32| {
             let records = self.directory.get(at)?;
             let slot = self.directory.slot(at);
-            Some(Segment { of: (slot, records), page: records.page(), range: self.directory.positions(slot) })
+            Some(Segment { of: (slot, records), range: self.directory.positions(slot) })
         };
         let position_of = |&(_, records): &(usize, &Records<V>), index: usize| {
             position(H::hash(tagged(records, index).key()))
@@ -69,6 +69,12 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
                 return Some(record);
             }
         }
+    }
+}
+
+impl<V: IntoRaw> Paged for (usize, &Records<V>) {
+    fn page(&self) -> &Page {
+        self.1.page()
     }
 }
 

@@ -1,12 +1,43 @@
 //! All members, and scans by cursor.
 
-use super::{Element, Set, SetEncoding};
+use super::{Element, Member, Set, SetEncoding};
 use crate::int_set::CURSOR_END;
+use crate::table::Look;
 
 /// Cursors of the integers have this bit; those of the strings are below 2^32. Together they stay below 2^53, which is
 /// as far as the numbers of some clients go.
 const INTS: u64 = 1 << 52;
 const _: () = assert!(CURSOR_END <= INTS);
+
+/// A member that is looked at.
+#[derive(Clone)]
+pub enum MemberLook<'a> {
+    /// An integer that is packed as such.
+    Int(i64),
+    /// A string.
+    Text(TextLook<'a>),
+}
+
+impl MemberLook<'_> {
+    /// The member.
+    pub fn element(&self) -> Element<'_> {
+        match self {
+            MemberLook::Int(value) => Element::Int(*value),
+            MemberLook::Text(text) => Element::Bytes(text.bytes()),
+        }
+    }
+}
+
+/// A string that is looked at.
+#[derive(Clone)]
+pub struct TextLook<'a>(Look<'a, Member>);
+
+impl TextLook<'_> {
+    /// The string.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.row().key()
+    }
+}
 
 impl Set {
     /// All members: integers in ascending order, strings in the order of their table.
@@ -14,6 +45,25 @@ impl Set {
         let ints = self.ints().into_iter().flat_map(|ints| ints.iter()).map(Element::Int);
         let strings = self.strings().into_iter().flat_map(|strings| strings.iter());
         ints.chain(strings.map(|row| Element::Bytes(row.key())))
+    }
+
+    /// Reads all members in the order of [`iter`](Self::iter): a use of each, but compressed segments leave no copies.
+    pub fn for_each(&self, mut f: impl FnMut(Element<'_>)) {
+        self.ints().into_iter().flat_map(|ints| ints.iter()).for_each(|value| f(Element::Int(value)));
+        if let Some(strings) = self.strings() {
+            strings.read_all(|row| f(Element::Bytes(row.key())));
+        }
+    }
+
+    /// All members in the same order, for those who copy or count them: no use of any.
+    pub fn looks(&self) -> impl Iterator<Item = MemberLook<'_>> + Clone {
+        let ints = self.ints().into_iter().flat_map(|ints| ints.iter()).map(MemberLook::Int);
+        ints.chain(self.strings_only().map(MemberLook::Text))
+    }
+
+    /// The strings, and the integers that are stored as such, in the same way.
+    pub fn strings_only(&self) -> impl Iterator<Item = TextLook<'_>> + Clone {
+        self.strings().into_iter().flat_map(|strings| strings.looks()).map(TextLook)
     }
 
     /// One step of a scan: calls `f` with about `count` members and returns the cursor for the next step, 0 at the end.

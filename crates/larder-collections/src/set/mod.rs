@@ -27,6 +27,7 @@
 //! Tested by the model test in `tests` beside this file.
 
 mod algebra;
+mod cold;
 mod iter;
 mod limits;
 mod packed;
@@ -42,6 +43,7 @@ use larder_packed::heap::Mover;
 use larder_packed::int;
 use std::sync::Arc;
 
+pub use iter::{MemberLook, TextLook};
 pub use larder_packed::block::Element;
 pub use limits::{SetEncoding, SetLimits};
 

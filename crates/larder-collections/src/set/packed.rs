@@ -40,9 +40,4 @@ impl Set {
     pub fn int_blocks(&self) -> Option<Blocks<'_>> {
         self.ints().map(|ints| ints.blocks_from(i64::MIN))
     }
-
-    /// The strings, and the integers that are stored as such.
-    pub fn strings_only(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.strings().into_iter().flat_map(|strings| strings.iter()).map(|row| row.key())
-    }
 }

@@ -230,6 +230,8 @@ impl<F> Bulk<F> {
             root,
             len: made.len,
             heap_bytes: made.heap_bytes,
+            cold_segments: 0,
+            cold_bytes: 0,
             expiring,
             soonest,
             segments: made.segments,

@@ -1,41 +1,49 @@
-//! Walks over values that lie out of line, for the thread that compresses them.
+//! Segments, and values that lie out of line, as the thread that compresses them sees them.
 
-use super::tree::leaf_start;
-use super::{FieldValue, Place, Row, Shape, Table};
+use super::tree::{Tree, leaf_start};
+use super::{FieldValue, Layout, Place, Shape, Table};
+use crate::cold::parts::SegmentPart;
 use crate::key_table::KeyHash;
-use larder_packed::segment::{OutText, Rows, Slot, Walked};
+use larder_packed::segment::{LeafRows, Need, OutText, Rows, Slot};
 use std::sync::Arc;
 
 /// The most segments that one call looks into, and that it passes by.
 const LOOKED_INTO_MAX: usize = 16;
-const PASSED_BY_MAX: usize = 1024;
+const PASSED_BY_MAX: usize = 256;
 
-impl<H: KeyHash> Table<FieldValue, H> {
-    /// Calls `visit` with the entries from a position on whose values lie out of line, and with what the walk that it counts finds out about
-    /// each, until it returns false. Looks into 16 segments at most; returns the position to go on from, or None at the end. Passes by what is shared
-    /// with a clone: it could not be changed.
-    pub(crate) fn walk_values<'a>(
+impl<L: Layout, H: KeyHash> Table<L, H> {
+    /// The segment of a table of one.
+    pub(crate) fn as_segment(&self) -> Option<&Rows<L>> {
+        match &self.shape {
+            Shape::Small { rows, .. } => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// Whether there are segments that may be compressed one by one: a table of one is small enough to be compressed as a whole.
+    pub(crate) fn has_segments(&self) -> bool {
+        matches!(&self.shape, Shape::Tree(_))
+    }
+
+    /// Calls `visit` with the segments of a tree from a position on, and their first positions. It says whether to go on, or None for a segment
+    /// in which nothing is to be done. Looks into 16 segments at most; returns the position to go on from, or None at the end. Passes by a tree that
+    /// is shared with a clone: it could not be changed.
+    pub(crate) fn walk_segments<'a>(
         &'a self,
         from: u32,
-        all: bool,
-        mut visit: impl FnMut(Row<'a, FieldValue>, Walked) -> bool,
+        mut visit: impl FnMut(u32, &'a LeafRows<L>) -> Option<bool>,
     ) -> Option<u32> {
-        let tree = match &self.shape {
-            Shape::Run { .. } => return None,
-            Shape::Small { rows, .. } => {
-                walk_rows(rows, all, &mut visit);
-                return None;
-            }
-            Shape::Tree(tree) if Arc::strong_count(tree) > 1 => return None,
-            Shape::Tree(tree) => tree,
-        };
+        let Shape::Tree(tree) = &self.shape else { return None };
+        if Arc::strong_count(tree) > 1 {
+            return None;
+        }
         let (mut at, mut looked_into) = (from, 0);
         for _ in 0..PASSED_BY_MAX {
-            let rows = tree.root.leaf(at).rows();
-            let goes_on = walk_rows(rows, all, &mut visit);
+            let (leaf, depth) = tree.root.leaf_with_depth(at);
+            let start = leaf_start(at, depth);
+            let goes_on = visit(start, leaf.segment());
             looked_into += usize::from(goes_on.is_some());
-            let bytes = 1_u64 << (u32::BITS - rows.depth());
-            at = u32::try_from(u64::from(leaf_start(at, rows.depth())) + bytes).ok()?;
+            at = u32::try_from(u64::from(start) + (1 << (u32::BITS - depth))).ok()?;
             if goes_on == Some(false) || looked_into == LOOKED_INTO_MAX {
                 break;
             }
@@ -43,6 +51,68 @@ impl<H: KeyHash> Table<FieldValue, H> {
         Some(at)
     }
 
+    /// The tag of a key.
+    pub(crate) fn tag_of(key: &[u8]) -> u8 {
+        Place::of(H::hash(key)).tag
+    }
+
+    /// Puts another form of a segment in its place if it is still the same, or frees its plain copy, if nobody shares the table. Returns what it
+    /// has replaced.
+    pub(crate) fn change_segment(
+        &mut self,
+        part: &SegmentPart<L>,
+        need: Need,
+        new: Option<LeafRows<L>>,
+    ) -> Option<LeafRows<L>> {
+        let Shape::Tree(tree) = &mut self.shape else { return None };
+        let tree = Arc::get_mut(tree)?;
+        match (&part.old, new) {
+            (Some(old), Some(new)) => {
+                let is_same = tree.root.leaf(part.at).segment().is_same(old);
+                is_same.then(|| tree.replace_segment(part.at, new))
+            }
+            (Some(old), None) => {
+                old.set_stays();
+                None
+            }
+            (None, _) => {
+                debug_assert_eq!(need, Need::Clear);
+                tree.root.leaf_mut(part.at).segment_mut().clear();
+                None
+            }
+        }
+    }
+}
+
+impl<L: Layout> Tree<L> {
+    /// Puts another form of a segment in its place, and counts again. Returns the one before.
+    pub(super) fn replace_segment(&mut self, at: u32, new: LeafRows<L>) -> LeafRows<L> {
+        self.count_segment(&new);
+        let old = std::mem::replace(self.root.leaf_mut(at).segment_mut(), new);
+        self.uncount_segment(&old);
+        old
+    }
+
+    fn count_segment(&mut self, segment: &LeafRows<L>) {
+        if segment.is_cold() {
+            self.cold_segments += 1;
+            self.cold_bytes += segment.heap_bytes();
+        } else {
+            self.heap_bytes += segment.heap_bytes();
+        }
+    }
+
+    pub(super) fn uncount_segment(&mut self, segment: &LeafRows<L>) {
+        if segment.is_cold() {
+            self.cold_segments -= 1;
+            self.cold_bytes -= segment.heap_bytes();
+        } else {
+            self.heap_bytes -= segment.heap_bytes();
+        }
+    }
+}
+
+impl<H: KeyHash> Table<FieldValue, H> {
     /// Puts another form of the same string in the place of a key's value, if it is still `old`, and nobody shares the table. Returns whether it
     /// did.
     pub(crate) fn change_value(&mut self, key: &[u8], old: &OutText, new: OutText) -> bool {
@@ -61,8 +131,8 @@ impl<H: KeyHash> Table<FieldValue, H> {
         }
     }
 
-    /// The segment of a key, its slot there, and the count of bytes that includes the segment's, if there is one. None without such a key, and
-    /// for a tree that is shared.
+    /// The segment of a key, its slot there, and the count of bytes that includes the segment's, if there is one. None without such a key, for
+    /// a segment that is compressed, and for a tree that is shared.
     fn own_rows(&mut self, key: &[u8]) -> Option<(&mut Rows<FieldValue>, Slot, Option<&mut usize>)> {
         let place = Place::of(H::hash(key));
         let (rows, heap_bytes) = match &mut self.shape {
@@ -70,28 +140,12 @@ impl<H: KeyHash> Table<FieldValue, H> {
             Shape::Small { rows, .. } => (rows, None),
             Shape::Tree(tree) => {
                 let tree = Arc::get_mut(tree)?;
-                (tree.root.leaf_mut(place.position).rows_mut(), Some(&mut tree.heap_bytes))
+                let segment = tree.root.leaf_mut(place.position).segment_mut();
+                segment.plain()?;
+                (segment.rows_mut(), Some(&mut tree.heap_bytes))
             }
         };
         let slot = rows.find(place.tag, key)?.slot();
         Some((rows, slot, heap_bytes))
     }
-}
-
-/// Calls `visit` with the entries of a segment that is not shared; whether it has always returned true. None if no value lies out of line there.
-fn walk_rows<'a>(
-    rows: &'a Rows<FieldValue>,
-    all: bool,
-    visit: &mut impl FnMut(Row<'a, FieldValue>, Walked) -> bool,
-) -> Option<bool> {
-    if !rows.may_have_outs() || rows.is_shared() {
-        return None;
-    }
-    let mut goes_on = true;
-    for row in rows.rows() {
-        if let Some(walked) = row.walk_value(all) {
-            goes_on &= visit(row, walked);
-        }
-    }
-    Some(goes_on)
 }

@@ -37,7 +37,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         let mut due = 0;
         tree.root.for_each_leaf(0, 0, &mut |_, leaf| {
             if leaf.soonest <= now_ms {
-                due += leaf.rows().rows().filter(|&row| is_due(row, now_ms)).count();
+                due += leaf.segment().look().rows().filter(|&row| is_due(row, now_ms)).count();
             }
         });
         due
@@ -131,8 +131,9 @@ fn is_due<L: Layout>(row: Row<'_, L>, now_ms: u64) -> bool {
 pub(super) fn check<L: Layout>(root: &Child<L>) -> (usize, u64) {
     let (mut expiring, mut soonest) = (0, NEVER);
     root.for_each_leaf(0, 0, &mut |_, leaf| {
-        assert!(leaf.soonest <= soonest_of(leaf.rows()), "T4");
-        expiring += leaf.rows().rows().filter(|row| row.expire_at_ms().is_some()).count();
+        let rows = leaf.segment().look();
+        assert!(leaf.soonest <= soonest_of(&rows), "T4");
+        expiring += rows.rows().filter(|row| row.expire_at_ms().is_some()).count();
         soonest = soonest.min(leaf.soonest);
     });
     (expiring, soonest)

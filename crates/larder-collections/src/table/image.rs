@@ -54,7 +54,7 @@ impl<L: Texts, H: KeyHash> Table<L, H> {
         }
         let end = out.len() + max;
         out.push(u8::from(self.mark()));
-        self.iter().all(|row| L::all(row, |text| put_text(out, text, end)))
+        self.looks().all(|look| L::all(look.row(), |text| put_text(out, text, end)))
     }
 
     /// The table of an image. Panics on other bytes.

@@ -57,12 +57,13 @@ pub use larder_packed::segment::{
     RUN_ENTRIES_MAX, Row, VALUE_INLINE_MAX,
 };
 pub use place::{DEPTH_SLACK, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
+pub use walk::Look;
 
 use crate::key_table::{KeyHash, position};
 use crate::member_hash::MemberHash;
 use crate::relocation::move_arc;
 use larder_packed::heap::Mover;
-use larder_packed::segment::{Rows, Run};
+use larder_packed::segment::{Looked, Rows, Run};
 use place::Place;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -230,6 +231,15 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             Shape::Run { .. } => None,
             Shape::Small { rows, .. } => Some(rows),
             Shape::Tree(tree) => Some(tree.root.leaf(position).rows()),
+        }
+    }
+
+    /// The same for those who look at it: no use.
+    fn look_at(&self, position: u32) -> Option<Looked<'_, L>> {
+        match &self.shape {
+            Shape::Run { .. } => None,
+            Shape::Small { rows, .. } => Some(Looked::Plain(rows)),
+            Shape::Tree(tree) => Some(tree.root.leaf(position).segment().look()),
         }
     }
 

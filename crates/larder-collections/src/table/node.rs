@@ -2,7 +2,7 @@
 
 use crate::relocation::move_array;
 use larder_packed::heap::Mover;
-use larder_packed::segment::{Layout, Rows};
+use larder_packed::segment::{Layout, LeafRows, Rows};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) enum Child<L: Layout> {
 /// A segment and the time before which nothing in it expires.
 pub(super) struct Leaf<L: Layout> {
     /// None only while a node is being rebuilt.
-    rows: Option<Rows<L>>,
+    segment: Option<LeafRows<L>>,
     pub soonest: u64,
 }
 
@@ -37,7 +37,7 @@ const _: () = assert!(size_of::<Child<larder_packed::segment::Member>>() == 24);
 impl<L: Layout> Clone for Child<L> {
     fn clone(&self) -> Self {
         match self {
-            Child::Leaf(leaf) => Child::Leaf(Leaf { rows: leaf.rows.clone(), soonest: leaf.soonest }),
+            Child::Leaf(leaf) => Child::Leaf(Leaf { segment: leaf.segment.clone(), soonest: leaf.soonest }),
             Child::Node(node) => {
                 Child::Node(Node { children: Arc::clone(&node.children), starts: node.starts })
             }
@@ -47,17 +47,30 @@ impl<L: Layout> Clone for Child<L> {
 
 impl<L: Layout> Leaf<L> {
     pub fn new(rows: Rows<L>, soonest: u64) -> Self {
-        Leaf { rows: Some(rows), soonest }
+        Leaf { segment: Some(LeafRows::new(rows)), soonest }
     }
 
+    /// The segment, plain or compressed.
+    #[inline]
+    pub fn segment(&self) -> &LeafRows<L> {
+        self.segment.as_ref().expect("a leaf has its segment")
+    }
+
+    #[inline]
+    pub fn segment_mut(&mut self) -> &mut LeafRows<L> {
+        self.segment.as_mut().expect("a leaf has its segment")
+    }
+
+    /// The entries, which are used by that.
     #[inline]
     pub fn rows(&self) -> &Rows<L> {
-        self.rows.as_ref().expect("a leaf has its segment")
+        self.segment().rows()
     }
 
+    /// The entries, to be changed: [`Tree::thaw_at`](super::tree::Tree::thaw_at) was there before.
     #[inline]
     pub fn rows_mut(&mut self) -> &mut Rows<L> {
-        self.rows.as_mut().expect("a leaf has its segment")
+        self.segment_mut().rows_mut()
     }
 }
 
@@ -153,7 +166,7 @@ impl<L: Layout> Child<L> {
     /// Moves segments and nodes that lie in sparse slabs and are not shared.
     pub fn move_blocks(&mut self, mover: &mut Mover) {
         match self {
-            Child::Leaf(leaf) => leaf.rows_mut().move_blocks(mover),
+            Child::Leaf(leaf) => leaf.segment_mut().move_blocks(mover),
             Child::Node(node) => {
                 let Some(children) = move_array(&mut node.children, mover) else { return };
                 mover.each(children.len(), |mover, at| children[at].move_blocks(mover));
@@ -193,7 +206,7 @@ impl<L: Layout> Child<L> {
     /// Panics unless T2 holds; `level_bits` are those above this child, `depth` the one that its parent knows.
     pub fn check(&self, level_bits: u32, depth: u32) {
         match self {
-            Child::Leaf(leaf) => assert_eq!(leaf.rows().depth(), depth, "T2: the depth of a leaf"),
+            Child::Leaf(leaf) => assert_eq!(leaf.segment().look().depth(), depth, "T2: the depth of a leaf"),
             Child::Node(node) => {
                 assert_eq!(depth, level_bits, "T2: a node has one slot");
                 assert!(node.children.len() > 1 && node.starts & 1 == 1, "T2");
@@ -210,7 +223,7 @@ impl<L: Layout> Child<L> {
     }
 
     fn take(&mut self) -> Child<L> {
-        std::mem::replace(self, Child::Leaf(Leaf { rows: None, soonest: 0 }))
+        std::mem::replace(self, Child::Leaf(Leaf { segment: None, soonest: 0 }))
     }
 
     pub(super) fn into_leaf(self) -> Leaf<L> {

@@ -1,7 +1,8 @@
 //! Sizes, and the check of all invariants.
 
-use super::node::Child;
+use super::node::{Child, Leaf};
 use super::tree::{Tree, leaf_start};
+use super::walk::Leaves;
 use super::{Place, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX, Shape, Table, expiry};
 use crate::key_table::KeyHash;
 use larder_packed::segment::{Layout, Rows};
@@ -19,7 +20,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             Shape::Tree(tree) => {
                 let children = tree.segments as usize + tree.nodes as usize - 1;
                 let nodes = tree.nodes as usize * ARC_BYTES + children * size_of::<Child<L>>();
-                ARC_BYTES + size_of::<Tree<L>>() + tree.heap_bytes + nodes
+                ARC_BYTES + size_of::<Tree<L>>() + tree.heap_bytes + tree.cold_bytes + nodes
             }
         }
     }
@@ -40,8 +41,9 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             assert_eq!(keys.len(), run.len(), "T1: a key is twice");
             return;
         }
+        let segments: Vec<_> = self.segments().collect();
         let mut keys = HashSet::new();
-        for rows in self.segments() {
+        for rows in &segments {
             rows.check_invariants();
             for row in rows.rows() {
                 let place = Place::of(H::hash(row.key()));
@@ -51,7 +53,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
                 assert_eq!(start, first, "T1: a position");
                 assert_eq!(rows.page().tag(row.slot().index()), place.tag, "T1: a tag");
                 assert!(keys.insert(row.key()), "T1: a key is twice");
-                let found = self.rows_at(place.position).and_then(|rows| rows.find(place.tag, row.key()));
+                let found = rows.find(place.tag, row.key());
                 assert!(found.is_some(), "T1: a key is not found");
             }
         }
@@ -59,7 +61,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         match &self.shape {
             Shape::Run { .. } => {}
             Shape::Small { rows, .. } => check_small(rows),
-            Shape::Tree(tree) => check_tree(tree, self.segments()),
+            Shape::Tree(tree) => check_tree(tree),
         }
     }
 }
@@ -73,16 +75,18 @@ fn check_small<L: Layout>(rows: &Rows<L>) {
     );
 }
 
-fn check_tree<'a, L: Layout>(tree: &Tree<L>, segments: impl Iterator<Item = &'a Rows<L>>) {
+fn check_tree<L: Layout>(tree: &Tree<L>) {
     tree.root.check(0, 0);
-    let (mut bytes, mut count) = (0, 0);
-    for rows in segments {
-        bytes += rows.heap_bytes();
-        count += 1;
+    let (mut bytes, mut count) = ([0; 2], [0; 2]);
+    for segment in Leaves::of(&tree.root).map(Leaf::segment) {
+        bytes[usize::from(segment.is_cold())] += segment.heap_bytes();
+        count[usize::from(segment.is_cold())] += 1;
+        let rows = segment.look();
         assert!(rows.depth() <= u32::from(tree.deepest), "T5");
         assert!(rows.page().slots() <= 1 << tree.sample_bits, "T5");
     }
-    assert_eq!((bytes, count), (tree.heap_bytes, tree.segments), "T3");
+    assert_eq!(bytes, [tree.heap_bytes, tree.cold_bytes], "T3");
+    assert_eq!(count, [tree.segments - tree.cold_segments, tree.cold_segments], "T3");
     assert_eq!(nodes(&tree.root), tree.nodes, "T3");
     let (expiring, soonest) = expiry::check(&tree.root);
     assert_eq!(expiring, tree.expiring, "T3");

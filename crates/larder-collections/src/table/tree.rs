@@ -19,8 +19,11 @@ pub(super) const NEVER: u64 = u64::MAX;
 pub(crate) struct Tree<L: Layout> {
     pub(super) root: Child<L>,
     pub(super) len: usize,
-    /// Bytes of segments and out-of-line strings.
+    /// Bytes of plain segments and out-of-line strings.
     pub(super) heap_bytes: usize,
+    /// Compressed segments, and their bytes.
+    pub(super) cold_segments: u32,
+    pub(super) cold_bytes: usize,
     /// Entries that expire.
     pub(super) expiring: usize,
     /// Nothing expires before.
@@ -40,6 +43,8 @@ impl<L: Layout> Tree<L> {
             heap_bytes: rows.heap_bytes(),
             sample_bits: bits_for(rows.page().slots()),
             root: Child::Leaf(Leaf::new(rows, NEVER)),
+            cold_segments: 0,
+            cold_bytes: 0,
             expiring: 0,
             soonest: NEVER,
             segments: 1,
@@ -57,6 +62,7 @@ impl<L: Layout> Tree<L> {
         replaces: bool,
         sought: Sought,
     ) -> bool {
+        self.thaw_at(place.position);
         loop {
             let depth_max = self.depth_max();
             let leaf = self.root.leaf_mut(place.position);
@@ -86,6 +92,24 @@ impl<L: Layout> Tree<L> {
         }
     }
 
+    /// Makes the segment of a position plain, if it is compressed: before it is changed.
+    #[inline]
+    pub(super) fn thaw_at(&mut self, position: u32) {
+        if self.cold_segments > 0 {
+            self.thaw_one_of_some(position);
+        }
+    }
+
+    #[cold]
+    fn thaw_one_of_some(&mut self, position: u32) {
+        let segment = self.root.leaf(position).segment();
+        if segment.is_cold() {
+            let mut plain = segment.clone();
+            plain.thaw();
+            self.replace_segment(position, plain);
+        }
+    }
+
     /// Counts again after an entry has been replaced.
     fn replaced<H: KeyHash>(&mut self, position: u32, old: &Old, new: L::New<'_>) {
         let grown = self.root.leaf(position).rows().page().capacity_bytes() + L::new_out_bytes(new);
@@ -107,6 +131,7 @@ impl<L: Layout> Tree<L> {
         key: &[u8],
         visit: impl FnOnce(Row<'_, L>) -> R,
     ) -> Option<R> {
+        self.thaw_at(place.position);
         let leaf = self.root.leaf_mut(place.position);
         let row = leaf.rows().find(place.tag, key)?;
         let result = visit(row);
@@ -135,6 +160,7 @@ impl<L: Layout> Tree<L> {
         is: impl Fn(Row<'_, L>) -> bool,
         visit: &mut impl FnMut(Row<'_, L>),
     ) -> usize {
+        self.thaw_at(position);
         let leaf = self.root.leaf_mut(position);
         let mut taken = 0;
         for index in (0..leaf.rows().page().slots()).rev() {
@@ -167,6 +193,7 @@ impl<L: Layout> Tree<L> {
 
     /// Changes the segment of a position in another way, which may move it but not its out-of-line strings.
     pub fn update<R>(&mut self, position: u32, change: impl FnOnce(&mut Rows<L>) -> R) -> R {
+        self.thaw_at(position);
         let rows = self.root.leaf_mut(position).rows_mut();
         let capacity = rows.page().capacity_bytes();
         let result = change(rows);
@@ -220,6 +247,7 @@ impl<L: Layout> Tree<L> {
 
     fn merge(&mut self, position: u32) -> bool {
         let (mut before, mut after) = (0, 0);
+        let (mut cold_segments, mut cold_bytes) = (0, 0);
         let merged = self.root.merge(position, &mut |left, right| {
             let (a, b) = (left.rows().page(), right.rows().page());
             let bytes = a.content_bytes() + b.content_bytes();
@@ -228,7 +256,15 @@ impl<L: Layout> Tree<L> {
             fits.then(|| {
                 let mut rows = Rows::join(left.rows(), right.rows());
                 rows.set_depth(a.depth() - 1);
-                before = a.capacity_bytes() + b.capacity_bytes();
+                for leaf in [left, right] {
+                    match leaf.segment().cold_bytes() {
+                        None => before += leaf.rows().page().capacity_bytes(),
+                        Some(cold) => {
+                            cold_segments += 1;
+                            cold_bytes += cold.heap;
+                        }
+                    }
+                }
                 after = rows.page().capacity_bytes();
                 Leaf::new(rows, left.soonest.min(right.soonest))
             })
@@ -236,6 +272,8 @@ impl<L: Layout> Tree<L> {
         let Some(merged) = merged else { return false };
         self.nodes -= merged.nodes_gone as u32;
         self.segments -= 1;
+        self.cold_segments -= cold_segments;
+        self.cold_bytes -= cold_bytes;
         self.heap_bytes = self.heap_bytes + after - before;
         if self.segments.is_power_of_two() {
             self.find_deepest();

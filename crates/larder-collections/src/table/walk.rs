@@ -1,18 +1,18 @@
 //! Walks: a scan by cursor, all entries, a random one.
 
-use super::node::{Child, POSITION_BITS};
+use super::node::{Child, Leaf, POSITION_BITS};
 use super::tree::leaf_start;
 use super::{Place, Row, Shape, Table};
 use crate::key_table::{KeyHash, position};
-use crate::segment_scan::{self, Segment};
-use larder_packed::segment::{Layout, Rows, RowsIter, RunIter};
+use crate::segment_scan::{self, Paged, Segment};
+use larder_packed::segment::{Layout, Looked, Page, Rows, RowsIter, RunIter};
 use std::slice;
 
 impl<L: Layout, H: KeyHash> Table<L, H> {
     /// Visits about `count` entries from a cursor on and returns the next cursor; 0 starts, and 0 means done.
     ///
     /// A cursor has [`CURSOR_BITS`](segment_scan::CURSOR_BITS), and every number is a valid one. Each entry that is there from the
-    /// first call to the last is visited exactly once, whatever is put and removed meanwhile.
+    /// first call to the last is visited exactly once, whatever is put and removed meanwhile. It is no use of compressed segments.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Row<'_, L>)) -> u64 {
         if let Shape::Run { run, .. } = &self.shape {
             let is_next = |row: &Row<'_, L>| {
@@ -23,12 +23,12 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             return 0;
         }
         let segment_at = |at: u32| {
-            let rows = self.rows_at(at)?;
-            let start = u64::from(leaf_start(at, rows.depth()));
-            let range = start..start + (1 << (POSITION_BITS - rows.depth()));
-            Some(Segment { of: rows, page: rows.page(), range })
+            let of = self.look_at(at)?;
+            let start = u64::from(leaf_start(at, of.depth()));
+            let range = start..start + (1 << (POSITION_BITS - of.depth()));
+            Some(Segment { of, range })
         };
-        let position_of = |rows: &&Rows<L>, index: usize| position(H::hash(tagged(rows, index).key()));
+        let position_of = |rows: &Looked<'_, L>, index: usize| position(H::hash(tagged(rows, index).key()));
         segment_scan::scan_by_tags(cursor, count, segment_at, position_of, |rows, index| {
             visit(tagged(rows, index));
         })
@@ -50,7 +50,34 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             Shape::Small { rows, .. } => Iter { rows: Block::Segment(rows.rows()), leaves: Leaves::none() },
             Shape::Tree(tree) => {
                 let mut leaves = Leaves::of(&tree.root);
-                Iter { rows: Block::Segment(leaves.next().expect("a tree has a leaf").rows()), leaves }
+                Iter { rows: Block::Segment(leaves.next().expect("a tree has a leaf").rows().rows()), leaves }
+            }
+        }
+    }
+
+    /// Reads all entries in the order of [`iter`](Self::iter): a use of each, but no compressed segment leaves a copy.
+    pub fn read_all(&self, mut f: impl FnMut(Row<'_, L>)) {
+        match &self.shape {
+            Shape::Run { run, .. } => run.rows().for_each(f),
+            Shape::Small { rows, .. } => rows.rows().for_each(f),
+            Shape::Tree(tree) => {
+                Leaves::of(&tree.root).for_each(|leaf| leaf.segment().read().rows().for_each(&mut f));
+            }
+        }
+    }
+
+    /// All entries in the order of [`iter`](Self::iter), for those who copy or count them: no use of any.
+    pub fn looks(&self) -> impl Iterator<Item = Look<'_, L>> + Clone {
+        match &self.shape {
+            Shape::Run { run, .. } => {
+                Looks { rows: LookedBlock::Plain(Block::Run(run.rows())), leaves: Leaves::none() }
+            }
+            Shape::Small { rows, .. } => {
+                Looks { rows: LookedBlock::Plain(Block::Segment(rows.rows())), leaves: Leaves::none() }
+            }
+            Shape::Tree(tree) => {
+                let mut leaves = Leaves::of(&tree.root);
+                Looks { rows: LookedBlock::of(leaves.next().expect("a tree has a leaf")), leaves }
             }
         }
     }
@@ -81,13 +108,108 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     }
 
     /// The segments, in order; a run has none.
-    pub(super) fn segments(&self) -> impl Iterator<Item = &Rows<L>> + Clone {
+    pub(super) fn segments(&self) -> impl Iterator<Item = Looked<'_, L>> {
         let (first, leaves) = match &self.shape {
             Shape::Run { .. } => (None, Leaves::none()),
-            Shape::Small { rows, .. } => (Some(rows), Leaves::none()),
+            Shape::Small { rows, .. } => (Some(Looked::Plain(rows)), Leaves::none()),
             Shape::Tree(tree) => (None, Leaves::of(&tree.root)),
         };
-        first.into_iter().chain(leaves)
+        first.into_iter().chain(leaves.map(|leaf| leaf.segment().look()))
+    }
+}
+
+impl<L: Layout> Paged for Looked<'_, L> {
+    fn page(&self) -> &Page {
+        Rows::page(self)
+    }
+}
+
+/// An entry that is looked at.
+#[derive(Clone)]
+pub enum Look<'a, L: Layout> {
+    /// Of a plain segment.
+    Plain(Row<'a, L>),
+    /// In this slot of a copy of a compressed one.
+    Copy(Rows<L>, usize),
+}
+
+impl<L: Layout> Look<'_, L> {
+    /// The entry.
+    #[inline]
+    pub fn row(&self) -> Row<'_, L> {
+        match self {
+            Look::Plain(row) => *row,
+            Look::Copy(rows, slot) => tagged(rows, *slot),
+        }
+    }
+}
+
+/// All entries of a table, looked at.
+#[derive(Clone)]
+struct Looks<'a, L: Layout> {
+    rows: LookedBlock<'a, L>,
+    leaves: Leaves<'a, L>,
+}
+
+/// The entries of one block: of a copy those from a slot on.
+#[derive(Clone)]
+enum LookedBlock<'a, L: Layout> {
+    Plain(Block<'a, L>),
+    Copy(Rows<L>, usize),
+}
+
+impl<'a, L: Layout> LookedBlock<'a, L> {
+    fn of(leaf: &'a Leaf<L>) -> Self {
+        match leaf.segment().look() {
+            Looked::Plain(rows) => LookedBlock::Plain(Block::Segment(rows.rows())),
+            Looked::Copy(rows) => LookedBlock::Copy(rows, 0),
+        }
+    }
+}
+
+impl<'a, L: Layout> Iterator for LookedBlock<'a, L> {
+    type Item = Look<'a, L>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Look<'a, L>> {
+        match self {
+            LookedBlock::Plain(rows) => rows.next().map(Look::Plain),
+            LookedBlock::Copy(rows, next) => {
+                let slot = (*next..rows.page().slots()).find(|&slot| rows.row(slot).is_some())?;
+                *next = slot + 1;
+                Some(Look::Copy(rows.clone(), slot))
+            }
+        }
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+        match self {
+            LookedBlock::Plain(rows) => rows.fold(init, |all, row| f(all, Look::Plain(row))),
+            LookedBlock::Copy(rows, next) => (next..rows.page().slots())
+                .filter(|&slot| rows.row(slot).is_some())
+                .fold(init, |all, slot| f(all, Look::Copy(rows.clone(), slot))),
+        }
+    }
+}
+
+impl<'a, L: Layout> Iterator for Looks<'a, L> {
+    type Item = Look<'a, L>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.rows.next() {
+                return Some(row);
+            }
+            self.rows = LookedBlock::of(self.leaves.next()?);
+        }
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+        let first = self.rows.fold(init, &mut f);
+        self.leaves.fold(first, |all, leaf| LookedBlock::of(leaf).fold(all, &mut f))
     }
 }
 
@@ -120,6 +242,14 @@ impl<'a, L: Layout> Iterator for Block<'a, L> {
             Block::Segment(rows) => rows.next(),
         }
     }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, f: F) -> B {
+        match self {
+            Block::Run(rows) => rows.fold(init, f),
+            Block::Segment(rows) => rows.fold(init, f),
+        }
+    }
 }
 
 impl<'a, L: Layout> Iterator for Iter<'a, L> {
@@ -131,24 +261,21 @@ impl<'a, L: Layout> Iterator for Iter<'a, L> {
             if let Some(row) = self.rows.next() {
                 return Some(row);
             }
-            self.rows = Block::Segment(self.leaves.next()?.rows());
+            self.rows = Block::Segment(self.leaves.next()?.rows().rows());
         }
     }
 
     /// `for_each` uses this: one loop for each block, which does not ask at every entry what the block is.
     #[inline]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-        let first = match self.rows {
-            Block::Run(rows) => rows.fold(init, &mut f),
-            Block::Segment(rows) => rows.fold(init, &mut f),
-        };
-        self.leaves.fold(first, |all, leaf| leaf.rows().fold(all, &mut f))
+        let first = self.rows.fold(init, &mut f);
+        self.leaves.fold(first, |all, leaf| leaf.rows().rows().fold(all, &mut f))
     }
 }
 
 /// Walks over a tree's leaves.
 #[derive(Clone)]
-struct Leaves<'a, L: Layout> {
+pub(super) struct Leaves<'a, L: Layout> {
     stack: Vec<slice::Iter<'a, Child<L>>>,
 }
 
@@ -157,18 +284,18 @@ impl<'a, L: Layout> Leaves<'a, L> {
         Leaves { stack: Vec::new() }
     }
 
-    fn of(root: &'a Child<L>) -> Self {
+    pub(super) fn of(root: &'a Child<L>) -> Self {
         Leaves { stack: vec![slice::from_ref(root).iter()] }
     }
 }
 
 impl<'a, L: Layout> Iterator for Leaves<'a, L> {
-    type Item = &'a Rows<L>;
+    type Item = &'a Leaf<L>;
 
-    fn next(&mut self) -> Option<&'a Rows<L>> {
+    fn next(&mut self) -> Option<&'a Leaf<L>> {
         loop {
             match self.stack.last_mut()?.next() {
-                Some(Child::Leaf(leaf)) => return Some(leaf.rows()),
+                Some(Child::Leaf(leaf)) => return Some(leaf),
                 Some(node) => self.stack.push(node.children().iter()),
                 None => drop(self.stack.pop()),
             }

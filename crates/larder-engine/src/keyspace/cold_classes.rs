@@ -7,8 +7,8 @@
 //! and takes the place of the old one if it is clearly better. Nothing is shared between databases.
 
 use super::cold_samples::{SAMPLE_MAX, SAMPLES_MIN, Samples, sample_of};
+use larder_collections::cold::parts::{PartDone, PartJob};
 use larder_collections::cold::{self, Cold, DictionaryRef, Unfit};
-use larder_collections::hash::{FieldDone, FieldJob};
 use larder_collections::stream::{NodeDone, NodeJob};
 use larder_collections::value::Value;
 use larder_packed::dictionary::{Compressor, Dictionary};
@@ -166,20 +166,20 @@ impl Classes {
         self.class_of(key).compress_node(job)
     }
 
-    /// Compresses a value of a hash, if there is a dictionary for it; the result says whether it has become smaller.
-    pub(crate) fn compress_value(&mut self, key: &[u8], job: FieldJob) -> Option<FieldDone> {
-        self.class_of(key).compress_value(job)
+    /// Compresses a part of a hash or a set, if there is a dictionary for it; the result says whether it has become smaller.
+    pub(crate) fn compress_part(&mut self, key: &[u8], job: PartJob) -> Option<PartDone> {
+        self.class_of(key).compress_part(job)
     }
 
-    /// Takes a value of a hash as a sample if its class needs some.
-    pub(crate) fn sample_value(&mut self, key: &[u8], job: &FieldJob) {
+    /// Takes a part of a hash or a set as a sample if its class needs some.
+    pub(crate) fn sample_part(&mut self, key: &[u8], job: &PartJob) {
         self.offer(key, || Some(job.sample(SAMPLE_MAX)));
     }
 
-    /// Compresses a value of a hash for tests.
-    pub(crate) fn force_value(&mut self, job: FieldJob) -> Option<FieldDone> {
+    /// Compresses a part of a hash or a set for tests.
+    pub(crate) fn force_part(&mut self, job: PartJob) -> Option<PartDone> {
         self.prepare_to_force();
-        self.common.compress_value(job)
+        self.common.compress_part(job)
     }
 
     /// Takes a node of a stream as a sample if its class needs some.
@@ -341,7 +341,7 @@ impl Class {
         Some(done)
     }
 
-    fn compress_value(&mut self, job: FieldJob) -> Option<FieldDone> {
+    fn compress_part(&mut self, job: PartJob) -> Option<PartDone> {
         let (dictionary, compressor) = self.tools()?;
         let len = job.len_bytes() as u64;
         let done = job.run(dictionary, compressor);

@@ -21,19 +21,18 @@ use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::locks::MayWait;
 use crate::panic_on_demand::panic_if_armed;
 use larder_collections::cold;
-use larder_collections::hash::{FieldDone, FieldJob, FieldJobs};
+use larder_collections::cold::parts::{PartDone, PartJob, PartJobs, Spent};
 use larder_collections::key_table::{Entry, Found, ValueRef};
 use larder_collections::list::ListOptions;
 use larder_collections::stream::{NodeDone, NodeJob, NodeJobs, StreamId};
 use larder_collections::value::Value;
-use larder_packed::segment::OutText;
 use std::sync::Weak;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Keys looked at while a shard is held.
 const KEYS_PER_HOLD: usize = 128;
-/// Bytes of the nodes of a stream, or of the values of a hash, that are cloned in one hold; clones share their bytes.
+/// Bytes of the nodes of a stream, or of the parts of a hash or a set, that are cloned in one hold; clones share their bytes.
 const PART_BYTES_PER_HOLD: usize = 256 << 10;
 /// How often it is looked whether there is something to be done.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -134,7 +133,7 @@ struct Compressing {
     /// Keys of streams, and whether the whole stream is idle.
     streams: Vec<(Box<[u8]>, bool)>,
     /// Keys of hashes whose values are compressed one by one.
-    hashes: Vec<Box<[u8]>>,
+    in_parts: Vec<Box<[u8]>>,
     list_options: ListOptions,
     pace: Pace,
     /// What this walk has found.
@@ -164,7 +163,7 @@ impl Compressing {
                 self.compress(engine, (shard, db), may_wait);
                 self.compress_lists(engine, db, may_wait);
                 self.compress_streams(engine, db, may_wait);
-                self.compress_hashes(engine, db, may_wait);
+                self.compress_parts(engine, db, may_wait);
                 self.pace.rest_if_busy();
                 (db, cursor) = if next == 0 { (db + 1, 0) } else { (db, next) };
             }
@@ -214,8 +213,8 @@ impl Compressing {
                         return self.streams.push((entry.key().into(), is_due(&entry, true)));
                     }
                     value => {
-                        if matches!(value, Value::Hash(hash) if hash.is_cold_by_values()) {
-                            self.hashes.push(entry.key().into());
+                        if has_cold_parts(value) {
+                            self.in_parts.push(entry.key().into());
                         }
                         if !is_due(&entry, plan.all) {
                             return;
@@ -307,21 +306,21 @@ impl Compressing {
         classes.compress_node(key, job)
     }
 
-    fn compress_hashes(&mut self, engine: &Engine, db: usize, may_wait: &MayWait) {
+    fn compress_parts(&mut self, engine: &Engine, db: usize, may_wait: &MayWait) {
         let all = self.idle.is_none();
-        for key in std::mem::take(&mut self.hashes) {
+        for key in std::mem::take(&mut self.in_parts) {
             let key = engine.key(&key);
             let mut next = Some(0);
             while let Some(from) = next {
                 let found;
-                (found, next) = look_at(engine, (db, &key), may_wait, |value| field_jobs(value, from, all));
+                (found, next) = look_at(engine, (db, &key), may_wait, |value| part_jobs(value, from, all));
                 self.figures.add_parts(&found.cold);
                 self.classes[db].note_cold(key.bytes, found.cold.plain_bytes);
                 let jobs = found.jobs.into_iter();
-                let done: Vec<FieldDone> =
-                    jobs.filter_map(|job| self.change_value(db, key.bytes, job)).collect();
+                let done: Vec<PartDone> =
+                    jobs.filter_map(|job| self.change_part(db, key.bytes, job)).collect();
                 if !done.is_empty() {
-                    drop(change(engine, (db, &key), may_wait, |value| apply_fields(value, done)));
+                    drop(change(engine, (db, &key), may_wait, |value| apply_parts(value, done)));
                 }
                 self.pace.rest_if_busy();
             }
@@ -329,17 +328,17 @@ impl Compressing {
     }
 
     /// Does a job, without a lock.
-    fn change_value(&mut self, db: usize, key: &[u8], job: FieldJob) -> Option<FieldDone> {
+    fn change_part(&mut self, db: usize, key: &[u8], job: PartJob) -> Option<PartDone> {
         if !job.compresses() {
             return job.run_plain();
         }
         let classes = &mut self.classes[db];
         self.pace.rest_if_busy();
         if self.idle.is_none() {
-            return classes.force_value(job);
+            return classes.force_part(job);
         }
-        classes.sample_value(key, &job);
-        classes.compress_value(key, job)
+        classes.sample_part(key, &job);
+        classes.compress_part(key, job)
     }
 
     fn compress_lists(&mut self, engine: &Engine, db: usize, may_wait: &MayWait) {
@@ -392,18 +391,33 @@ fn apply_nodes(value: &mut Value, done: Vec<NodeDone>) {
     }
 }
 
-/// The next values of a hash to get another form, and where to go on.
-fn field_jobs(value: &Value, from: u32, all: bool) -> (FieldJobs, Option<u32>) {
-    let Value::Hash(hash) = value else { return Default::default() };
-    let mut jobs = FieldJobs::default();
-    let next = hash.cold_jobs(from, all, PART_BYTES_PER_HOLD, &mut jobs);
+/// Whether a hash or a set is so large that its parts are compressed one by one.
+fn has_cold_parts(value: &Value) -> bool {
+    match value {
+        Value::Hash(hash) => hash.has_cold_parts(),
+        Value::Set(set) => set.has_cold_parts(),
+        _ => false,
+    }
+}
+
+/// The next parts of a hash or a set to get another form, and where to go on.
+fn part_jobs(value: &Value, from: u32, all: bool) -> (PartJobs, Option<u32>) {
+    let mut jobs = PartJobs::default();
+    let next = match value {
+        Value::Hash(hash) => hash.cold_jobs(from, all, PART_BYTES_PER_HOLD, &mut jobs),
+        Value::Set(set) => set.cold_jobs(from, all, PART_BYTES_PER_HOLD, &mut jobs),
+        _ => None,
+    };
     (jobs, next)
 }
 
 /// Returns what was replaced: the last references to many of them.
-fn apply_fields(value: &mut Value, done: Vec<FieldDone>) -> Vec<OutText> {
-    let Value::Hash(hash) = value else { return Vec::new() };
-    done.into_iter().filter_map(|one| hash.apply_cold(one)).collect()
+fn apply_parts(value: &mut Value, done: Vec<PartDone>) -> Vec<Spent> {
+    match value {
+        Value::Hash(hash) => done.into_iter().filter_map(|one| hash.apply_cold(one)).collect(),
+        Value::Set(set) => done.into_iter().filter_map(|one| set.apply_cold(one)).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Whether a list has blocks to be compressed one by one.

@@ -132,7 +132,7 @@ fn push_list(key: &[u8], list: &List, to: &mut Vec<u8>) {
 
 fn push_set(key: &[u8], set: &Set, to: &mut Vec<u8>) {
     let mut pieces = Pieces::new(to, b"SADD", key, 1);
-    set.iter().for_each(|member| pieces.push(element_bytes(&member, &mut itoa::Buffer::new())));
+    set.looks().for_each(|member| pieces.push(element_bytes(&member.element(), &mut itoa::Buffer::new())));
     pieces.finish();
 }
 

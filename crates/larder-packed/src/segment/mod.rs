@@ -19,7 +19,7 @@
 //!
 //!  header  0          4            8             12         13          16
 //!          +----------+------------+-------------+----------+-----------+
-//!          | refs u32 | used u32   | capacity u32| depth u8 | slots u24 |  depth's top bits: holes, mark
+//!          | refs u32 | used u32   | capacity u32| depth u8 | slots u24 |  depth's top bits: holes, mark; refs': see `rows`
 //!          +----------+------------+-------------+----------+-----------+  (12..16: u32, slots << 8 | depth)
 //!  group   0          16           32           34
 //!          +----------+------------+------------+
@@ -68,9 +68,9 @@ pub use record::{
 };
 pub use records::{Gone, RecordMut, RecordPage, Records};
 pub use rows::{
-    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Need, OutText,
-    RUN_BYTES_MAX, RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Row, Rows, RowsIter, Run, RunIter, UNUSED_WALKS,
-    VALUE_INLINE_MAX, Walked,
+    ColdBytes, FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, LeafRows, Looked, MEMBER_INLINE_MAX,
+    Member, Need, OutText, RUN_BYTES_MAX, RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Row, Rows, RowsIter, Run, RunIter,
+    UNUSED_WALKS, VALUE_INLINE_MAX, Walked,
 };
 pub use slot_set::SlotSet;
 pub use value_mut::{ValueMut, Whereabouts};
@@ -80,7 +80,7 @@ use page::{GROUP_BYTES, HEADER_BYTES, REFS_BYTES, capacity_for, footprint_of};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 /// A segment that owns its allocation. Reading and in-place changes are those of [`Page`].
 #[repr(transparent)]
@@ -173,7 +173,6 @@ impl Segment {
 
     /// Moves the segment if it lies in a sparse slab. Only its one reference may call this.
     fn move_block(&mut self, mover: &mut Mover) {
-        debug_assert_eq!(self.refs().load(Ordering::Relaxed), 1);
         let capacity = self.capacity();
         // SAFETY: the segment owns its allocation of this capacity (I1), and all callers have the only reference.
         unsafe { mover.move_growing(&mut self.ptr, capacity) };

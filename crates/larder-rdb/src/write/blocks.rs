@@ -111,19 +111,19 @@ pub fn set(output: &mut Output<impl Write>, set: &Set) -> io::Result<()> {
         block.image_into(&mut image);
         output.plain(&image)?;
     }
-    let short = set.strings_only().filter(|member| member.len() <= TEXT_MAX);
+    let short = set.strings_only().filter(|member| member.bytes().len() <= TEXT_MAX);
     packs(
         output,
         short,
-        |member| 1 + member.len(),
+        |member| 1 + member.bytes().len(),
         |pack, member| {
-            pack.push(member.len() as u8);
-            pack.extend_from_slice(member);
+            pack.push(member.bytes().len() as u8);
+            pack.extend_from_slice(member.bytes());
         },
     )?;
-    let long = || set.strings_only().filter(|member| member.len() > TEXT_MAX);
+    let long = || set.strings_only().filter(|member| member.bytes().len() > TEXT_MAX);
     output.length(long().count() as u64)?;
-    long().try_for_each(|member| output.plain(member))
+    long().try_for_each(|member| output.plain(member.bytes()))
 }
 
 /// Writes entries as packs, and how many these are before them. `write` appends an entry of `size` bytes to a pack.

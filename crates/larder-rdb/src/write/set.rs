@@ -23,12 +23,12 @@ pub fn write(output: &mut Output<impl Write>, set: &Set, kind: u8) -> io::Result
         kind::SET_LISTPACK => {
             let room = set.memory_bytes(0) + 2 * set.len();
             let mut writer = listpack::Writer::with_capacity(room as usize);
-            set.iter().for_each(|member| writer.push(member));
+            set.looks().for_each(|member| writer.push(member.element()));
             output.string(&writer.finish())
         }
         _ => {
             output.length(set.len())?;
-            set.iter().try_for_each(|member| match member {
+            set.looks().try_for_each(|member| match member.element() {
                 Element::Bytes(bytes) => output.string(bytes),
                 Element::Int(number) => output.integer(number),
             })

@@ -148,7 +148,11 @@ impl Source {
         match self {
             Source::Nothing => Vec::new(),
             Source::List(list) => list_range(list, 0, list.len()),
-            Source::Set(set) => set.iter().map(|member| member.to_vec()).collect(),
+            Source::Set(set) => {
+                let mut all = Vec::with_capacity(set.len() as usize);
+                set.for_each(|member| all.push(member.to_vec()));
+                all
+            }
             Source::SortedSet(set) => ranks(set, 0..set.len(), Order::Ascending),
         }
     }

@@ -75,7 +75,7 @@ pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         return Ok(());
     }
     let fields = |hash: &Hash, due_ms, reply: &mut Reply<'_>| {
-        hash.iter(due_ms).for_each(|field| {
+        hash.for_each(due_ms, |field| {
             reply.bulk(field.name);
             reply.bulk(field.value);
         });
@@ -92,7 +92,7 @@ pub(super) fn hkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 pub(super) fn hvals(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let values = |hash: &Hash, due_ms, reply: &mut Reply<'_>| {
-        hash.iter(due_ms).for_each(|field| reply.bulk(field.value));
+        hash.for_each(due_ms, |field| reply.bulk(field.value));
     };
     all(context, args, cost, |reply, len| reply.array(len), values)
 }

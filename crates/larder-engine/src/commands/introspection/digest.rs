@@ -46,7 +46,9 @@ impl Digest {
                 Value::List(list) => self.mix_list(list),
                 Value::SortedSet(set) => self.mix_sorted_set(set),
                 Value::Stream(stream) => self.mix_stream(stream),
-                Value::Set(set) => set.iter().for_each(|member| member.with_bytes(|bytes| self.xor(bytes))),
+                Value::Set(set) => {
+                    set.looks().for_each(|member| member.element().with_bytes(|bytes| self.xor(bytes)));
+                }
             },
         }
         if entry.expire_at_ms().is_some() {

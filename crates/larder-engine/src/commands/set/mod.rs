@@ -16,7 +16,7 @@ use larder_resp::Reply;
 /// Writes all members as a set.
 fn write_members(reply: &mut Reply<'_>, set: &Set) {
     reply.set(set.len() as usize);
-    set.iter().for_each(|member| write_element(reply, member));
+    set.for_each(|member| write_element(reply, member));
 }
 
 /// A generator for one command, which draws while the context is lent out.

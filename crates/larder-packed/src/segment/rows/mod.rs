@@ -9,19 +9,22 @@
 //! Invariants, on which all `unsafe` here rests:
 //! - W1: every entry was written by the layout `L`; each of its pointers owns one count of a live string.
 //! - W2: a segment in which an entry holds a pointer has its mark set.
-//! - W3: the count of a segment is the number of `Rows` that point to it; it is written only while that is one.
+//! - W3: the count of a segment is the number of `Rows` that point to it; it is written only while that is one. It takes the low 28 bits of
+//!   the word; above them are walks since the last use, up to 7, and whether the segment stays plain (see [`LeafRows`]).
 //!
 //! Tested by `rows/tests.rs` and by the tables of `larder-collections`.
 
-mod cold_text;
 mod field;
 mod layout;
+mod leaf;
 mod member;
 mod out;
+mod packed;
 mod run;
 
 pub use field::{FIELD_INLINE_MAX, FieldValue, FieldValueNew, VALUE_INLINE_MAX, Walked};
 pub use layout::{Layout, Row};
+pub use leaf::{ColdBytes, LeafRows, Looked};
 pub use member::{MEMBER_INLINE_MAX, Member};
 pub use out::{Need, OutText, UNUSED_WALKS};
 pub use run::{RUN_BYTES_MAX, RUN_ENTRIES_MAX, RUN_ENTRY_MAX, Run, RunIter};
@@ -35,8 +38,17 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
-/// More clones than this are a bug.
-const REFS_MAX: u32 = u32::MAX / 2;
+/// Bits of the segment's first word that count references.
+const COUNT: u32 = (1 << 28) - 1;
+/// A segment of more references is copied; the threads that count at the same time do not reach the bits above.
+const COUNT_MAX: u32 = 1 << 27;
+/// Bits that count walks since the last use.
+const WALKS: u32 = 7 << 28;
+const WALK: u32 = 1 << 28;
+/// Bit: the segment does not shrink.
+const STAYS: u32 = 1 << 31;
+const _: () =
+    assert!(WALKS / WALK >= UNUSED_WALKS as u32 && WALKS & COUNT == 0 && (WALKS | COUNT) & STAYS == 0);
 
 /// Bytes that [`Rows::prefetch_walk`] asks for at most: about as many lines as a processor loads at once.
 const WALK_BYTES: usize = 1024;
@@ -115,7 +127,33 @@ impl<L: Layout> Rows<L> {
 
     /// Whether other clones point to the segment.
     pub fn is_shared(&self) -> bool {
-        self.segment.refs().load(Ordering::Acquire) != 1
+        self.segment.refs().load(Ordering::Acquire) & COUNT != 1
+    }
+
+    /// Notes a use.
+    #[inline]
+    fn note_use(&self) {
+        // Threads that read at the same time need not take the line of memory from each other.
+        if self.segment.refs().load(Ordering::Relaxed) & WALKS != 0 {
+            self.segment.refs().fetch_and(!WALKS, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a walk; whether there were [`UNUSED_WALKS`] since the last use. Only one thread may walk at a time.
+    fn count_walk(&self) -> bool {
+        let walks = self.segment.refs().load(Ordering::Relaxed) & WALKS;
+        if walks < WALKS {
+            self.segment.refs().fetch_add(WALK, Ordering::Relaxed);
+        }
+        walks / WALK + 1 >= u32::from(UNUSED_WALKS)
+    }
+
+    fn stays(&self) -> bool {
+        self.segment.refs().load(Ordering::Relaxed) & STAYS != 0
+    }
+
+    fn set_stays(&self) {
+        self.segment.refs().fetch_or(STAYS, Ordering::Relaxed);
     }
 
     /// Whether an entry may keep a string out of line.
@@ -276,16 +314,20 @@ impl<L: Layout> Rows<L> {
         self.segment.check_invariants();
         let has_outs = self.rows().any(|row| row.out_bytes() > 0);
         assert!(!has_outs || self.segment.is_marked(), "W2: unmarked");
-        assert!(self.segment.refs().load(Ordering::Relaxed) >= 1, "W3");
+        assert!(self.segment.refs().load(Ordering::Relaxed) & COUNT >= 1, "W3");
     }
 
     /// The segment, to be written to: copied first if it is shared, at its size or with room for `more` bytes. (At its
     /// size, as users count the bytes of segments that they do not see grow or shrink.)
     fn make_mut(&mut self, more: usize) -> &mut Segment {
-        if self.is_shared() {
+        let refs = self.segment.refs().load(Ordering::Acquire);
+        if refs & COUNT != 1 {
             let bytes = self.segment.capacity_bytes().max(self.segment.content_bytes() + more);
             let copy = self.segment.copy(bytes);
             *self = self.handed_to(Rows::of(copy));
+        } else if refs != 1 {
+            // It is used now, and may shrink again.
+            self.segment.refs().store(1, Ordering::Relaxed);
         }
         &mut self.segment
     }
@@ -369,14 +411,17 @@ impl Rows<FieldValue> {
 impl<L: Layout> Clone for Rows<L> {
     fn clone(&self) -> Self {
         let before = self.segment.refs().fetch_add(1, Ordering::Relaxed);
-        assert!(before < REFS_MAX, "a segment has too many references");
-        Rows::of(Segment { ptr: self.segment.ptr })
+        let clone = Rows::of(Segment { ptr: self.segment.ptr });
+        if before & COUNT < COUNT_MAX {
+            return clone;
+        }
+        self.handed_to(Rows::of(self.segment.copy(self.segment.capacity_bytes())))
     }
 }
 
 impl<L: Layout> Drop for Rows<L> {
     fn drop(&mut self) {
-        if self.segment.refs().fetch_sub(1, Ordering::Release) != 1 {
+        if self.segment.refs().fetch_sub(1, Ordering::Release) & COUNT != 1 {
             return;
         }
         fence(Ordering::Acquire);

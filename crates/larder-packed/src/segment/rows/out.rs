@@ -1,10 +1,10 @@
 //! The strings that entries keep out of line, plain or compressed.
 //!
-//! An entry has eight bytes for one: the pointer of a [`SharedBytes`], or that of a [`ColdText`] plus 1.
+//! An entry has eight bytes for one: the pointer of a [`SharedBytes`], or that of a [`Cold`] one plus 1.
 
 use super::super::record::POINTER_BYTES;
-use super::cold_text::{ColdText, Verdict};
 use crate::bytes::SharedBytes;
+use crate::cold::{Cold, Verdict};
 use crate::dictionary::{Compressor, Dictionary};
 use crate::heap::Mover;
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ pub struct OutText(Form);
 #[derive(Clone)]
 enum Form {
     Plain(SharedBytes),
-    Cold(ColdText),
+    Cold(Cold<SharedBytes>),
 }
 
 /// What a string needs after a walk of the thread that compresses.
@@ -45,7 +45,7 @@ impl OutText {
     pub fn raw_bytes(&self) -> usize {
         match &self.0 {
             Form::Plain(text) => text.len(),
-            Form::Cold(text) => text.len(),
+            Form::Cold(text) => text.raw_bytes(),
         }
     }
 
@@ -72,7 +72,7 @@ impl OutText {
         let Form::Plain(text) = &self.0 else { return None };
         let before = SharedBytes::heap_bytes_for(text.len());
         let max = if is_forced { before * 2 + ROOM_FORCED } else { before - before / 8 };
-        Some(OutText(Form::Cold(ColdText::of(text, dictionary, compressor, max)?)))
+        Some(OutText(Form::Cold(Cold::of(text, dictionary, compressor, (), max)?)))
     }
 
     /// The same string plain.
@@ -112,7 +112,7 @@ impl OutText {
     /// Notes that a plain string does not shrink: it is not tried again.
     pub fn set_stays(&self) {
         if let Form::Plain(text) = &self.0 {
-            text.set_flag();
+            text.age().set_flag();
         }
     }
 
@@ -120,8 +120,8 @@ impl OutText {
     pub(super) fn walk(&self, all: bool) -> Option<Need> {
         match &self.0 {
             Form::Plain(text) => {
-                let is_due = text.count_walk() >= UNUSED_WALKS || all;
-                (is_due && !text.is_flagged()).then_some(Need::Compress)
+                let is_due = text.age().count_walk() >= UNUSED_WALKS || all;
+                (is_due && !text.age().is_flagged()).then_some(Need::Compress)
             }
             Form::Cold(text) => match text.walk() {
                 Verdict::Keep => None,
@@ -208,7 +208,7 @@ pub(super) unsafe fn out_string(entry: &[u8], at: usize) -> &[u8] {
     }
     // SAFETY: `put_out` has stored a plain string; the caller.
     let string = ManuallyDrop::new(unsafe { SharedBytes::from_raw(pointer(bits)) });
-    string.note_use();
+    string.age().note_use();
     let bytes: *const [u8] = &raw const **string;
     // SAFETY: the caller; the bytes belong to the allocation that the pointer keeps, not to this copy of the pointer.
     unsafe { &*bytes }
@@ -221,7 +221,7 @@ unsafe fn cold_string(entry: &[u8], at: usize) -> &[u8] {
     // SAFETY: passed on.
     let string = unsafe { borrow_out(entry, at) };
     let Form::Cold(text) = &string.0 else { unreachable!("the bit says so") };
-    let bytes: *const [u8] = text.plain();
+    let bytes: *const [u8] = &raw const **text.plain();
     // SAFETY: the bytes belong to the plain copy, which stays as long as nobody has the entry exclusively.
     unsafe { &*bytes }
 }
@@ -253,7 +253,7 @@ pub(super) unsafe fn borrow_out(entry: &[u8], at: usize) -> ManuallyDrop<OutText
     ManuallyDrop::new(OutText(unsafe {
         match bits & COLD {
             0 => Form::Plain(SharedBytes::from_raw(pointer(bits))),
-            _ => Form::Cold(ColdText::from_raw(pointer(bits - COLD))),
+            _ => Form::Cold(Cold::from_raw(pointer(bits - COLD))),
         }
     }))
 }

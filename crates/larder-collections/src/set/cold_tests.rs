@@ -1,0 +1,162 @@
+//! Large sets whose segments are compressed and made plain between any two changes, beside a model, with clones that must not notice.
+
+use super::super::{Set, SetLimits};
+use crate::cold::parts::PartJobs;
+use crate::cold::{DictionaryRef, add, stats, sweep};
+use larder_packed::dictionary::{Compressor, Dictionary};
+use std::collections::BTreeSet;
+
+type Model = BTreeSet<Vec<u8>>;
+
+const TEXT: &str = "https://www.example.com/products/alpha/beta.html?page=";
+
+fn tools() -> (DictionaryRef, Compressor) {
+    let dictionary = Dictionary::of(TEXT.as_bytes().into()).expect("it is one");
+    let dictionary = add(dictionary).expect("there is a number");
+    let compressor = dictionary.compressor().expect("there is memory");
+    (dictionary, compressor)
+}
+
+fn member(rng: &mut fastrand::Rng) -> Vec<u8> {
+    match rng.u32(..3000) {
+        // One that lies out of line keeps its segment plain.
+        at @ 0..5 => format!("{TEXT}{at}").repeat(4).into_bytes(),
+        at @ 5..200 => at.to_string().into_bytes(),
+        at => format!("{TEXT}{at}").into_bytes(),
+    }
+}
+
+/// One walk over the whole set; how many segments got another form.
+fn walk(set: &mut Set, all: bool, (dictionary, compressor): &mut (DictionaryRef, Compressor)) -> usize {
+    let (mut next, mut changed) = (Some(0), 0);
+    while let Some(from) = next {
+        let mut found = PartJobs::default();
+        next = set.cold_jobs(from, all, 10_000, &mut found);
+        assert!(next.is_none_or(|next| next > from));
+        for job in found.jobs {
+            let done = if job.compresses() {
+                job.run(dictionary, compressor)
+            } else {
+                job.run_plain().expect("it needs none")
+            };
+            changed += usize::from(set.apply_cold(done).is_some());
+        }
+    }
+    changed
+}
+
+/// How many segments are cold.
+fn cold(set: &Set) -> u64 {
+    let (mut next, mut sum) = (Some(0), 0);
+    while let Some(from) = next {
+        let mut found = PartJobs::default();
+        next = set.cold_jobs(from, false, usize::MAX, &mut found);
+        sum += found.cold.count;
+    }
+    sum
+}
+
+fn check(set: &Set, model: &Model) {
+    set.check_invariants();
+    assert_eq!(set.len(), model.len() as u64);
+    let mut seen: Model = set.looks().map(|look| look.element().to_vec()).collect();
+    assert!(seen == *model, "the members differ");
+    seen.clear();
+    set.for_each(|element| assert!(seen.insert(element.to_vec())));
+    assert!(seen == *model, "the members that are read differ");
+}
+
+#[test]
+fn changes_and_walks_agree_with_a_model() {
+    let first = larder_testkit::seed(83);
+    let mut tools = tools();
+    let limits = SetLimits::default();
+    for seed in first..first + 6 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut all = vec![(Set::new(), Model::new())];
+        for step in 0..8000 {
+            let at = rng.usize(..all.len());
+            let clones = all.len();
+            let (set, model) = &mut all[at];
+            let member = member(&mut rng);
+            match rng.u32(..60) {
+                0 => drop(walk(set, rng.bool(), &mut tools)),
+                1 if clones < 4 => {
+                    let clone = (set.clone(), model.clone());
+                    all.push(clone);
+                }
+                1 => drop(all.swap_remove(at)),
+                2 => {
+                    let popped = set.pop(&mut rng, |element| element.to_vec());
+                    assert_eq!(popped.is_some(), popped.is_some_and(|member| model.remove(&member)));
+                }
+                3 => {
+                    let (mut cursor, mut seen) = (0, Model::new());
+                    loop {
+                        cursor = set.scan(cursor, 40, |element| assert!(seen.insert(element.to_vec())));
+                        if cursor == 0 {
+                            break;
+                        }
+                    }
+                    assert!(seen == *model, "a scan differs");
+                }
+                4 => assert!(set.iter().all(|element| model.contains(&element.to_vec()))),
+                5..15 => assert_eq!(set.remove(&member), model.remove(&member)),
+                15..30 => assert_eq!(set.contains(&member), model.contains(&member)),
+                _ => assert_eq!(set.insert(&member, &limits), model.insert(member)),
+            }
+            if step % 500 == 0 {
+                all.iter().for_each(|(set, model)| check(set, model));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
+    let mut tools = tools();
+    let mut set = Set::new();
+    let model: Model = (0..20_000).map(|at| format!("{TEXT}{at}").into_bytes()).collect();
+    model.iter().for_each(|member| assert!(set.insert(member, &SetLimits::default())));
+    assert!(set.has_cold_parts());
+    let before = set.memory_bytes(0);
+    for _ in 0..4 {
+        assert_eq!(walk(&mut set, false, &mut tools), 0);
+        assert!(set.contains(b"https://www.example.com/products/alpha/beta.html?page=77"));
+    }
+    let segments = walk(&mut set, false, &mut tools);
+    assert!(segments > 200 && set.memory_bytes(0) * 3 < before, "{} of {before}", set.memory_bytes(0));
+    // Who copies or reads all of the set leaves it as it is.
+    let packed = set.memory_bytes(0);
+    check(&set, &model);
+    let clone = set.clone();
+    assert!(!clone.contains(b"none"));
+    drop(clone);
+    assert_eq!((set.memory_bytes(0), cold(&set)), (packed, segments as u64));
+    // A segment that is read in two periods comes back.
+    let mut changed = 0;
+    for _ in 0..3 {
+        assert!(set.contains(b"https://www.example.com/products/alpha/beta.html?page=5000"));
+        changed += walk(&mut set, false, &mut tools);
+    }
+    assert!(
+        (1..=2).contains(&changed),
+        "that, and the one of page 77 has been compressed meanwhile: {changed}"
+    );
+    // A set of which all is read in several periods comes back.
+    for _ in 0..4 {
+        set.for_each(|_| ());
+        walk(&mut set, false, &mut tools);
+    }
+    assert_eq!(cold(&set), 0);
+    check(&set, &model);
+    // A change makes one segment plain.
+    assert!(walk(&mut set, true, &mut tools) > 200);
+    let before = cold(&set);
+    assert!(set.remove(b"https://www.example.com/products/alpha/beta.html?page=5000"));
+    assert_eq!(cold(&set), before - 1);
+    let users = stats().users;
+    drop((set, tools));
+    sweep();
+    assert!(stats().users < users, "{users}");
+}
