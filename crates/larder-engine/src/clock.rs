@@ -47,6 +47,13 @@ impl Clock {
         (self.tick_ns, self.tick_wall_us) = (reading.ns, self.wall_us);
     }
 
+    /// Puts the wall clock forward if it is earlier, until the next tick.
+    #[cfg(debug_assertions)]
+    pub(crate) fn not_before(&mut self, wall_us: u64) {
+        self.tick_wall_us = self.tick_wall_us.max(wall_us);
+        self.wall_us = self.wall_us.max(wall_us);
+    }
+
     /// Reads both clocks, unless the counter tells that the last tick is less than `ns` nanoseconds ago: then it tells the time.
     pub fn tick_after(&mut self, ns: u64) {
         let read = cycles::read();

@@ -90,7 +90,8 @@ impl UnitCheck for Check {
 
     fn end(&self, held: &mut Held<'_>, outcome: Checked) {
         let (Some(unit), Some(engine)) = (UNIT.take(), self.engine.upgrade()) else { return };
-        if outcome == Checked::No || unit.is_too_large {
+        let Checked::At { wall_us } = outcome else { return };
+        if unit.is_too_large {
             return;
         }
         let mut after = BTreeMap::new();
@@ -100,7 +101,7 @@ impl UnitCheck for Check {
                 after.insert((db, entry.key().into()), describe(&entry));
             });
         }
-        let replayed = aside(|| replay(&engine, &unit));
+        let replayed = aside(|| replay(&engine, &unit, wall_us));
         if let Some(report) = difference(&after, &replayed) {
             let effects: Vec<String> =
                 unit.effects.iter().map(|(db, command)| format!("db {db}: {}", readable(command))).collect();
@@ -129,7 +130,7 @@ fn each_entry<'d>(data: &'d ShardData, mut each: impl FnMut(usize, Entry<'d, Val
 }
 
 /// What the data is after the effects of a unit have been replayed on what it was before.
-fn replay(engine: &Engine, unit: &Unit) -> BTreeMap<Name, String> {
+fn replay(engine: &Engine, unit: &Unit, wall_us: u64) -> BTreeMap<Name, String> {
     COPY.with_borrow_mut(|copy| {
         let (copy, replay) = copy.get_or_insert_with(|| {
             let copy = engine.without_data();
@@ -142,7 +143,7 @@ fn replay(engine: &Engine, unit: &Unit) -> BTreeMap<Name, String> {
         for ((db, name), captured) in &unit.before {
             put(copy, *db, name, captured);
         }
-        replay.tick();
+        replay.tick_not_before(wall_us);
         for (db, command) in &unit.effects {
             run(replay, format!("*2\r\n$6\r\nSELECT\r\n${}\r\n{db}\r\n", db.to_string().len()).as_bytes());
             run(replay, command);

@@ -108,6 +108,61 @@ fn values_of_large_hashes_are_compressed_one_by_one() {
 }
 
 #[test]
+fn segments_of_large_sets_and_hashes_are_compressed_one_by_one() {
+    let server = Server::larder(&COMPRESSING);
+    let mut client = server.client();
+    client.ask("CONFIG SET compress-idle-time 0");
+    let script = "
+        local function url(i) return 'https://www.example.com/products/' .. i .. '/page.html' end
+        for i = 1, 20000 do
+            redis.call('SADD', 'visited', url(i))
+            redis.call('HSET', 'views', url(i), i)
+        end
+        redis.call('SADD', 'visited', 1, 2, 3)
+        redis.call('HPEXPIREAT', 'views', 99999999999999, 'FIELDS', 1, url(7))";
+    client.cmd(&["EVAL", script, "0"]);
+    let digest = client.ask("DEBUG DIGEST");
+    let dumps = ["visited", "views"].map(|key| client.cmd(&["DUMP", key]));
+    let usage =
+        |client: &mut Client| ["visited", "views"].map(|key| client.cmd(&["MEMORY", "USAGE", key]).int());
+    let before = usage(&mut client);
+    client.ask("CONFIG SET compress-idle-time 1");
+    wait_for_cold(&mut client, 400);
+    let deadline = Instant::now() + Duration::from_secs(240);
+    let small = loop {
+        let after = usage(&mut client);
+        if (0..2).all(|at| after[at] * 2 < before[at]) {
+            break after;
+        }
+        assert!(Instant::now() < deadline, "{before:?} bytes before, {after:?} after");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    // Who copies or reads all of them leaves them as they are.
+    assert_eq!(client.ask("DEBUG DIGEST"), digest);
+    assert_eq!(["visited", "views"].map(|key| client.cmd(&["DUMP", key])), dumps);
+    assert_eq!(client.ask("SMEMBERS visited").items().len(), 20_003);
+    assert_eq!(client.ask("HGETALL views").items().len(), 40_000);
+    let after = usage(&mut client);
+    assert!((0..2).all(|at| after[at] <= small[at]), "{small:?} bytes before, {after:?} after");
+    let url = |at: usize| format!("https://www.example.com/products/{at}/page.html");
+    assert_eq!(client.cmd(&["SISMEMBER", "visited", &url(77)]).int(), 1);
+    assert_eq!(client.cmd(&["SISMEMBER", "visited", &url(20_001)]).int(), 0);
+    assert_eq!(client.cmd(&["HGET", "views", &url(77)]).text(), "77");
+    assert_eq!(
+        client.cmd(&["HPEXPIRETIME", "views", "FIELDS", "1", &url(7)]).items()[0].int(),
+        99_999_999_999_999
+    );
+    assert_eq!(client.cmd(&["SREM", "visited", &url(5), &url(6), "1"]).int(), 3);
+    assert_eq!(client.cmd(&["HINCRBY", "views", &url(9), "1"]).int(), 10);
+    assert_eq!(client.ask("SCARD visited").int(), 20_000);
+    client.ask("COPY visited others");
+    assert_eq!(client.ask("SDIFFSTORE none visited others").int(), 0);
+    client.ask("DEBUG RELOAD");
+    assert_eq!(client.ask("SDIFFSTORE none visited others").int(), 0);
+    assert_eq!(client.cmd(&["HGET", "views", &url(9)]).text(), "10");
+}
+
+#[test]
 fn long_strings_are_compressed_up_to_a_megabyte() {
     let server = Server::larder(&COMPRESSING);
     let mut client = server.client();

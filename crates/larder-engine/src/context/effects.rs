@@ -110,7 +110,8 @@ impl Context<'_> {
         #[cfg(debug_assertions)]
         if let Some(check) = self.engine.unit_check.get() {
             let has_all = self.worker.effects.are_whole() && !self.held.is_none();
-            check.end(&mut self.held, if has_all { Checked::Yes } else { Checked::No });
+            let wall_us = self.worker.clock.wall_us();
+            check.end(&mut self.held, if has_all { Checked::At { wall_us } } else { Checked::No });
         }
     }
 

@@ -17,8 +17,8 @@ pub(crate) trait UnitCheck: Send + Sync {
 /// How a unit ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
-    /// It is to be checked.
-    Yes,
+    /// It is to be checked; it ended at this time, in microseconds since 1970. The wall clock may have gone back since it began.
+    At { wall_us: u64 },
     /// It held no shards in the meantime, or kept effects from the log on purpose.
     No,
 }

@@ -201,6 +201,13 @@ impl Replay {
         self.worker.tick();
     }
 
+    /// The same, as if it were this time at least, in microseconds since 1970.
+    #[cfg(debug_assertions)]
+    pub(crate) fn tick_not_before(&mut self, wall_us: u64) {
+        self.tick();
+        self.worker.state.clock.not_before(wall_us);
+    }
+
     /// Executes a command. One that fails is noted in the log of the server: it has changed nothing, as it most likely did
     /// when it was written. So is one that does not belong into such a file, which is passed over.
     ///

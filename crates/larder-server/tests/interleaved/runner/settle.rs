@@ -69,6 +69,13 @@ impl Interleaved {
             let deadline = Instant::now() + PATIENCE;
             while self.sides.iter_mut().any(|side| !side.has_lost_all_controls()) && Instant::now() < deadline
             {
+                // It has lost them because it is no more.
+                let mut sides = self.sides.iter_mut();
+                if let Some(late) =
+                    sides.find_map(|side| side.server.has_ended().is_some().then(|| side.silence()))
+                {
+                    return Err(late);
+                }
                 std::thread::yield_now();
             }
             self.sides.iter_mut().for_each(Side::reopen_controls);
