@@ -44,6 +44,7 @@ const UNSAFE: &[(&str, &[&str])] = &[
             "block",
             "buffer",
             "bytes",
+            "cold",
             "cycles",
             "heap",
             "int_block",
