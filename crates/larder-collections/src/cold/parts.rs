@@ -14,6 +14,9 @@ use larder_packed::segment::{Layout, LeafRows, Need, OutText, Rows};
 /// Parts of one segment are left for the next walk when they have so many times the bytes that a call may take.
 const HELD_TIMES_MAX: usize = 16;
 
+/// Of a larger part, the first bytes are the sample of sums.
+const SAMPLE_MAX: usize = 1024;
+
 /// A part to compress, to make plain again, or to free the plain copy of.
 pub struct PartJob {
     part: Part,
@@ -80,6 +83,59 @@ pub struct PartJobs {
     pub cold: ColdParts,
     /// Bytes of the parts with jobs.
     bytes: usize,
+}
+
+/// What can be said of the parts of a collection: for those who count them.
+#[derive(Default)]
+pub struct PartSums {
+    /// Those that are compressed.
+    pub cold: ColdParts,
+    /// Bytes of the others that could be.
+    pub plain_bytes: u64,
+    /// Some of these, no more than were asked for.
+    pub samples: Vec<Box<[u8]>>,
+    samples_max: usize,
+}
+
+impl PartSums {
+    /// Nothing yet. At most `samples_max` samples will be taken.
+    pub(crate) fn new(samples_max: usize) -> Self {
+        PartSums { samples_max, ..PartSums::default() }
+    }
+
+    /// Adds a plain part.
+    pub(crate) fn add_plain(&mut self, bytes: usize, part: impl FnOnce() -> Vec<u8>) {
+        self.plain_bytes += bytes as u64;
+        if self.samples.len() < self.samples_max {
+            let mut sample = part();
+            sample.truncate(SAMPLE_MAX);
+            self.samples.push(sample.into());
+        }
+    }
+
+    /// Adds a segment.
+    pub(crate) fn add_segment<L: Layout>(&mut self, segment: &LeafRows<L>) {
+        match (segment.cold_bytes(), segment.plain()) {
+            (Some(cold), _) => self.cold.add(cold.raw, cold.heap),
+            (None, Some(rows)) if !rows.may_have_outs() => {
+                self.add_plain(rows.page().content_bytes(), || segment.packed());
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// Adds the values of a segment that lie out of line.
+    pub(crate) fn add_values(&mut self, rows: &Rows<FieldValue>) {
+        if !rows.may_have_outs() {
+            return;
+        }
+        for value in rows.rows().filter_map(|row| row.out_value()) {
+            match value.is_cold() {
+                true => self.cold.add(value.raw_bytes(), value.heap_bytes()),
+                false => self.add_plain(value.raw_bytes(), || value.sample(SAMPLE_MAX).to_vec()),
+            }
+        }
+    }
 }
 
 /// Layouts of whose segments parts are made.

@@ -6,7 +6,7 @@
 //! table with a clone are left alone. Tested by `cold_tests.rs`.
 
 use super::{Form, Hash};
-use crate::cold::parts::{self, Part, PartDone, PartJobs, Spent};
+use crate::cold::parts::{self, Part, PartDone, PartJobs, PartSums, Spent};
 use crate::table::{FieldValue, Table};
 use larder_packed::segment::Need;
 
@@ -33,6 +33,23 @@ impl Hash {
             Some(rows) if rows.may_have_outs() => out.add_values(rows, all, max_bytes),
             _ => out.add_segment((at, segment), Table::<FieldValue>::tag_of, all, max_bytes),
         })
+    }
+
+    /// Sums up the parts, with some samples of those that could be compressed. O(fields).
+    pub fn part_sums(&self, samples: usize) -> PartSums {
+        let mut sums = PartSums::new(samples);
+        if let Form::Table(table) = &self.form {
+            if let Some(rows) = table.as_segment() {
+                sums.add_values(rows);
+            }
+            table.each_segment(|segment| {
+                sums.add_segment(segment);
+                if let Some(rows) = segment.plain() {
+                    sums.add_values(rows);
+                }
+            });
+        }
+        sums
     }
 
     /// Puts the result of a job in its place if the part that it was made from is still there. Returns what it has replaced, to be freed when

@@ -4,7 +4,7 @@
 //! before its segments have waited long enough. Tested by `cold_tests.rs`.
 
 use super::{Member, Set};
-use crate::cold::parts::{Form, Part, PartDone, PartJobs, Spent};
+use crate::cold::parts::{Form, Part, PartDone, PartJobs, PartSums, Spent};
 use crate::table::Table;
 use std::sync::Arc;
 
@@ -21,6 +21,15 @@ impl Set {
         strings.walk_segments(from, |at, segment| {
             out.add_segment((at, segment), Table::<Member>::tag_of, all, max_bytes)
         })
+    }
+
+    /// Sums up the segments: see [`Hash::part_sums`](crate::hash::Hash::part_sums). O(members).
+    pub fn part_sums(&self, samples: usize) -> PartSums {
+        let mut sums = PartSums::new(samples);
+        if let Some(strings) = self.strings() {
+            strings.each_segment(|segment| sums.add_segment(segment));
+        }
+        sums
     }
 
     /// Puts the result of a job in its place: see [`Hash::apply_cold`](crate::hash::Hash::apply_cold).

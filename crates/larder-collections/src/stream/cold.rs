@@ -9,6 +9,7 @@
 use super::node::Node;
 use super::tree::{Block, Verdict};
 use super::{Stream, StreamId};
+use crate::cold::parts::PartSums;
 use crate::cold::registry::DictionaryRef;
 use crate::cold::{ColdParts, forced};
 use larder_packed::block::Direction;
@@ -168,13 +169,18 @@ impl Stream {
         true
     }
 
-    /// Sums up the cold nodes. O(nodes).
-    pub fn cold_nodes(&self) -> ColdParts {
-        let mut sum = ColdParts::default();
+    /// Sums up the nodes, with some samples of those that could be compressed. O(nodes).
+    pub fn part_sums(&self, samples: usize) -> PartSums {
+        let mut sums = PartSums::new(samples);
         let _ = self.0.nodes.walk(StreamId::ZERO, Direction::Forward, &mut |_, node: &Node| {
-            add_if_cold(&mut sum, node);
+            match node {
+                Node::Cold { .. } => add_if_cold(&mut sums.cold, node),
+                Node::Plain { node: plain, .. } => {
+                    sums.add_plain(node.len_bytes(), || plain.as_bytes().to_vec());
+                }
+            }
             ControlFlow::<()>::Continue(())
         });
-        sum
+        sums
     }
 }

@@ -1,6 +1,7 @@
 //! Segments, and values that lie out of line, as the thread that compresses them sees them.
 
 use super::tree::{Tree, leaf_start};
+use super::walk::Leaves;
 use super::{FieldValue, Layout, Place, Shape, Table};
 use crate::cold::parts::SegmentPart;
 use crate::key_table::KeyHash;
@@ -23,6 +24,13 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// Whether there are segments that may be compressed one by one: a table of one is small enough to be compressed as a whole.
     pub(crate) fn has_segments(&self) -> bool {
         matches!(&self.shape, Shape::Tree(_))
+    }
+
+    /// Calls `visit` with all segments of a tree.
+    pub(crate) fn each_segment<'a>(&'a self, mut visit: impl FnMut(&'a LeafRows<L>)) {
+        if let Shape::Tree(tree) = &self.shape {
+            Leaves::of(&tree.root).for_each(|leaf| visit(leaf.segment()));
+        }
     }
 
     /// Calls `visit` with the segments of a tree from a position on, and their first positions. It says whether to go on, or None for a segment

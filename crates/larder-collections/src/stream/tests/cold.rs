@@ -40,13 +40,13 @@ fn jobs(stream: &Stream, all: bool) -> Vec<NodeJob> {
     while let Some(at) = from {
         from = stream.cold_jobs(at, all, usize::MAX, &mut found);
     }
-    assert_eq!(found.cold, stream.cold_nodes());
+    assert_eq!(found.cold, stream.part_sums(0).cold);
     found.jobs
 }
 
 fn count(stream: &Stream) -> u64 {
     stream.check_invariants();
-    stream.cold_nodes().count
+    stream.part_sums(0).cold.count
 }
 
 /// Compresses all nodes.
@@ -137,7 +137,7 @@ fn readers_do_not_notice() {
     }
     let mut cold = plain.clone();
     compress_all(&mut cold, &mut with);
-    assert_eq!(plain.cold_nodes(), ColdParts::default(), "clones are apart");
+    assert_eq!(plain.part_sums(0).cold, ColdParts::default(), "clones are apart");
     let ids: Vec<StreamId> = (0..105).flat_map(|at| [id(10 * at), id(10 * at + 1)]).collect();
     for &from in ids.iter().step_by(3) {
         for &to in ids.iter().step_by(5) {
@@ -165,7 +165,7 @@ fn readers_do_not_notice() {
     };
     assert_eq!(nodes(&cold), nodes(&plain));
     assert_eq!(count(&cold), 5);
-    let of = cold.cold_nodes();
+    let of = cold.part_sums(0).cold;
     assert!(of.heap_bytes * 2 < of.plain_bytes && cold.memory_bytes(0) < plain.memory_bytes(0), "{of:?}");
 }
 

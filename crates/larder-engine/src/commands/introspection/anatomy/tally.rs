@@ -1,6 +1,7 @@
 //! What is counted of a group of keys.
 
 use crate::keyspace::cold_samples::{SAMPLES_MIN, Samples};
+use larder_collections::cold::parts::PartSums;
 use larder_packed::block::Block;
 use larder_packed::codec::Codec;
 
@@ -79,6 +80,16 @@ impl ColdValues {
     pub(super) fn take_sample(&mut self, sample: Box<[u8]>) {
         if self.samples.bytes() < COLD_SAMPLE_BYTES {
             self.samples.push(sample);
+        }
+    }
+
+    /// Adds the parts of a collection: those that could be compressed only if it could not be as a whole.
+    pub(super) fn add_parts(&mut self, parts: PartSums, also_plain: bool) {
+        self.values += parts.cold.count;
+        self.saves += parts.cold.plain_bytes.saturating_sub(parts.cold.heap_bytes);
+        if also_plain {
+            self.plain_bytes += parts.plain_bytes;
+            parts.samples.into_iter().for_each(|sample| self.take_sample(sample));
         }
     }
 

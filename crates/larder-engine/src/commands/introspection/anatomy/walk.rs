@@ -14,7 +14,7 @@ use super::tree::Tree;
 use crate::commands::generic::encoding_name;
 use crate::engine::Engine;
 use crate::keyspace::access::AccessRules;
-use crate::keyspace::cold_samples::sample_of;
+use crate::keyspace::cold_samples::{SAMPLES_MIN, sample_of};
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::kind::{Kind, value_bytes};
 use crate::keyspace::locks::MayWait;
@@ -22,6 +22,7 @@ use crate::panic_on_demand::panic_if_armed;
 use crate::stats::walk_progress::Walking;
 use crate::text::glob;
 use larder_collections::cold;
+use larder_collections::cold::parts::PartSums;
 use larder_collections::key_table::{Entry, IntoRaw, ValueRef};
 use larder_collections::list::List;
 use larder_collections::value::Value;
@@ -41,6 +42,8 @@ const SAMPLES: u64 = 5;
 /// Lists of a batch that are taken out for samples of their blocks, and blocks of each that are looked at.
 const LISTS_PER_HOLD: usize = 8;
 const BLOCKS_PER_LIST: usize = 4;
+/// Samples of the parts of one collection.
+const SAMPLES_OF_PARTS: usize = SAMPLES_MIN;
 /// Values of a batch that are copied as samples of what compressing them whole would save, and the largest of them in bytes.
 const COLD_SAMPLES_PER_HOLD: usize = 8;
 const IMAGE_MAX: u64 = 16 << 10;
@@ -118,6 +121,8 @@ struct Taken {
     list: Option<List>,
     /// For samples of values that could be compressed.
     sample: Option<Box<[u8]>>,
+    /// A collection that is compressed in parts.
+    in_parts: Option<Value>,
 }
 
 impl Batch {
@@ -151,7 +156,7 @@ impl Batch {
             idle_s: times.idle_s(entry.access()),
             ..Seen::default()
         };
-        let (mut list, mut sample) = (None, None);
+        let (mut list, mut sample, mut in_parts) = (None, None, None);
         let plain = match &value {
             ValueRef::Out(value) => match &**value {
                 Value::Cold(cold) => {
@@ -184,15 +189,18 @@ impl Batch {
                     list = Some(of.clone());
                 }
             }
+            if has_parts(&value) {
+                in_parts = Some(value.clone());
+            }
         }
         self.names.extend_from_slice(entry.key());
-        self.keys.push(Taken { end: self.names.len(), seen, list, sample });
+        self.keys.push(Taken { end: self.names.len(), seen, list, sample, in_parts });
     }
 
     /// Puts the keys into their groups. No shard is held.
     fn group(&mut self, found: &mut Found) {
         let mut start = 0;
-        for Taken { end, seen, list, sample } in self.keys.drain(..) {
+        for Taken { end, seen, list, sample, in_parts } in self.keys.drain(..) {
             let name = &self.names[start..end];
             found.largest.offer(name, &seen);
             let tally = found.tree.add(name, &seen);
@@ -201,6 +209,9 @@ impl Batch {
             }
             if let Some(sample) = sample {
                 tally.cold.take_sample(sample);
+            }
+            if let Some(value) = in_parts {
+                tally.cold.add_parts(sums_of(&value), seen.cold_plain_bytes == 0);
             }
             start = end;
         }
@@ -221,6 +232,26 @@ impl Times {
 
     fn idle_s(&self, word: u32) -> Option<u64> {
         (!self.access.counts).then(|| u64::from(self.access.idle_s(word, self.now_ms / 1000)))
+    }
+}
+
+/// Whether parts of a value may be compressed one by one.
+fn has_parts(value: &Value) -> bool {
+    match value {
+        Value::Hash(hash) => hash.has_cold_parts(),
+        Value::Set(set) => set.has_cold_parts(),
+        Value::Stream(_) => true,
+        _ => false,
+    }
+}
+
+/// What can be said of them.
+fn sums_of(value: &Value) -> PartSums {
+    match value {
+        Value::Hash(hash) => hash.part_sums(SAMPLES_OF_PARTS),
+        Value::Set(set) => set.part_sums(SAMPLES_OF_PARTS),
+        Value::Stream(stream) => stream.part_sums(SAMPLES_OF_PARTS),
+        _ => PartSums::default(),
     }
 }
 
