@@ -27,15 +27,19 @@ pub(super) fn hget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, due_ms, reply| {
-        let names = args.from(2);
-        reply.array(names.len());
-        match hash {
-            Some(hash) => hash.get_each(names.iter(), due_ms, |value| reply.bulk_or_null(value)),
-            None => (0..names.len()).for_each(|_| reply.bulk_or_null(None)),
-        }
-        Ok(())
-    })
+    let (key, due_ms, names) = (context.key(args.at(1)), context.due_ms(), args.from(2));
+    context.read_long(
+        &key,
+        |hash| cost_of_some(hash, names.len() as u64),
+        |hash: Option<&Hash>, reply| {
+            reply.array(names.len());
+            match hash {
+                Some(hash) => hash.get_each(names.iter(), due_ms, |value| reply.bulk_or_null(value)),
+                None => (0..names.len()).for_each(|_| reply.bulk_or_null(None)),
+            }
+            Ok(())
+        },
+    )
 }
 
 pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -104,6 +108,13 @@ fn cost(hash: &Hash) -> u64 {
     (hash.len() as u64).max(bytes_as_elements(bytes))
 }
 
+/// The same for some fields of it, if they are like the others.
+fn cost_of_some(hash: &Hash, fields: u64) -> u64 {
+    let len = hash.len().max(1) as u64;
+    fields
+        .max(u64::try_from(u128::from(cost(hash)) * u128::from(fields) / u128::from(len)).unwrap_or(u64::MAX))
+}
+
 /// Replies with something of every field: `write` of all that are live, after `open` for their number. `cost` is in elements.
 fn all(
     context: &mut Context<'_>,
@@ -143,7 +154,10 @@ pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
     context.read_long(
         &key,
-        |hash: &Hash| (count as u64).min(hash.len() as u64),
+        |hash: &Hash| {
+            let fields = (count as u64).min(hash.len() as u64);
+            if with_values { cost_of_some(hash, fields) } else { fields }
+        },
         |hash, reply| {
             let Some(hash) = hash else {
                 reply.array(0);
