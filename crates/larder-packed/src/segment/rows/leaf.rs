@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 /// Bit of the pointer: the segment is compressed.
 const COLD: usize = 1;
-/// Segments with less content are not compressed.
+/// Segments with less content are not compressed, nor those with more: equal hashes can make them larger than segments should be.
 const CONTENT_MIN: usize = 512;
+const CONTENT_MAX: usize = 8 << 10;
 /// Bytes by which a forced frame may be longer than the segment.
 const ROOM_FORCED: usize = 128;
 
@@ -159,7 +160,7 @@ impl<L: Layout> LeafRows<L> {
         tag: fn(&[u8]) -> u8,
         is_forced: bool,
     ) -> Option<LeafRows<L>> {
-        let before = self.plain().filter(|rows| !rows.may_have_outs())?.page().capacity_bytes();
+        let before = self.plain().filter(|rows| may_be_cold(rows))?.page().capacity_bytes();
         let max = if is_forced { before * 2 + ROOM_FORCED } else { before - before / 8 };
         let cold = Cold::<Rows<L>>::of(&self.packed(), dictionary, compressor, tag, max)?;
         Some(LeafRows(cold.into_raw().map_addr(|addr| addr | COLD), PhantomData))
@@ -168,7 +169,7 @@ impl<L: Layout> LeafRows<L> {
     /// The bytes that are compressed; none of a compressed segment.
     pub fn packed(&self) -> Vec<u8> {
         let mut packed = Vec::new();
-        if let Some(rows) = self.plain().filter(|rows| !rows.may_have_outs()) {
+        if let Some(rows) = self.plain().filter(|rows| may_be_cold(rows)) {
             rows.pack_into(&mut packed);
         }
         packed
@@ -177,8 +178,7 @@ impl<L: Layout> LeafRows<L> {
     /// Counts a walk; what the segment needs. With `all`, every plain one is to be compressed that may shrink, and none becomes plain.
     pub fn walk(&self, all: bool) -> Option<Need> {
         if let Some(rows) = self.plain() {
-            let may_shrink =
-                !rows.may_have_outs() && !rows.is_shared() && rows.page().content_bytes() >= CONTENT_MIN;
+            let may_shrink = may_be_cold(rows) && !rows.is_shared();
             let is_due = rows.count_walk() || all;
             return (may_shrink && is_due && !rows.stays()).then_some(Need::Compress);
         }
@@ -238,6 +238,11 @@ impl<L: Layout> LeafRows<L> {
         let ptr = self.0.as_ptr().map_addr(|addr| addr & !COLD);
         NonNull::new(ptr).expect("nothing lies at address zero")
     }
+}
+
+/// Whether a segment may be compressed.
+fn may_be_cold<L: Layout>(rows: &Rows<L>) -> bool {
+    !rows.may_have_outs() && (CONTENT_MIN..=CONTENT_MAX).contains(&rows.page().content_bytes())
 }
 
 impl<L: Layout> Clone for LeafRows<L> {

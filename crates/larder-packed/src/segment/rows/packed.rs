@@ -9,11 +9,13 @@ use super::super::page::{LONG, footprint_of};
 use super::{Layout, Rows};
 
 impl<L: Layout> Rows<L> {
-    /// Appends the entries of a segment in which none keeps a string out of line.
+    /// Appends the entries of a segment in which none keeps a string out of line, and of which there are less than 2^16.
     pub(super) fn pack_into(&self, out: &mut Vec<u8>) {
         debug_assert!(!self.may_have_outs());
         out.push(self.depth() as u8);
-        out.extend_from_slice(&(self.page().live() as u16).to_le_bytes());
+        out.extend_from_slice(
+            &u16::try_from(self.page().live()).expect("the segment is not overgrown").to_le_bytes(),
+        );
         for row in self.rows() {
             match row.bytes.len() {
                 len if len < usize::from(LONG) => out.push(len as u8),
