@@ -25,7 +25,7 @@ const POSITIONS: u64 = 1 << 32;
 /// A step of a scan gives up after this many segments per entry asked for, as an almost empty table has few entries in each.
 const SEGMENTS_PER_COUNT: usize = 10;
 
-/// What a table knows a segment by.
+/// A table's own name for a segment, which leads to its bytes.
 pub(crate) trait Paged {
     /// The segment's bytes.
     fn page(&self) -> &Page;

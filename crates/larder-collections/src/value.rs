@@ -49,6 +49,15 @@ impl Value {
         }
     }
 
+    /// Whether the value is a hash or a set that may be compressed in parts.
+    pub fn has_cold_parts(&self) -> bool {
+        match self {
+            Value::Hash(hash) => hash.has_cold_parts(),
+            Value::Set(set) => set.has_cold_parts(),
+            _ => false,
+        }
+    }
+
     /// Asks the processor to load what lookups of members, or fields, with these hashes read in a large collection.
     pub fn prefetch_members(&self, hashes: &[u64]) {
         match self {

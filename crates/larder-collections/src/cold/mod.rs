@@ -18,6 +18,8 @@
 pub(crate) mod forced;
 pub mod parts;
 pub(crate) mod registry;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use forced::force;
 pub use registry::{Dictionary, DictionaryRef, add, stats, sweep};

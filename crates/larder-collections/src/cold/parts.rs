@@ -14,7 +14,7 @@ use larder_packed::segment::{Layout, LeafRows, Need, OutText, Rows};
 /// Parts of one segment are left for the next walk when they have so many times the bytes that a call may take.
 const HELD_TIMES_MAX: usize = 16;
 
-/// Of a larger part, the first bytes are the sample of sums.
+/// Bytes of a sample in [`PartSums`]; of a larger part it is the beginning.
 const SAMPLE_MAX: usize = 1024;
 
 /// A part to compress, to make plain again, or to free the plain copy of.
@@ -69,15 +69,15 @@ impl Form {
     }
 }
 
-/// What a change of form leaves to be freed, which takes some time.
+/// A form that has been replaced. Dropping it takes time, so callers do that without a lock.
 pub struct Spent {
     _form: Form,
 }
 
-/// What a walk has found in a collection.
+/// The outcome of one call of `cold_jobs`.
 #[derive(Default)]
 pub struct PartJobs {
-    /// What is to be done.
+    /// The jobs.
     pub jobs: Vec<PartJob>,
     /// The parts that were cold already.
     pub cold: ColdParts,
@@ -85,20 +85,20 @@ pub struct PartJobs {
     bytes: usize,
 }
 
-/// What can be said of the parts of a collection: for those who count them.
+/// Sums over the parts of a collection, for reports.
 #[derive(Default)]
 pub struct PartSums {
-    /// Those that are compressed.
+    /// The parts that are compressed.
     pub cold: ColdParts,
-    /// Bytes of the others that could be.
+    /// Bytes of the parts that are not, and could be.
     pub plain_bytes: u64,
-    /// Some of these, no more than were asked for.
+    /// Samples of the latter, no more than were asked for.
     pub samples: Vec<Box<[u8]>>,
     samples_max: usize,
 }
 
 impl PartSums {
-    /// Nothing yet. At most `samples_max` samples will be taken.
+    /// Empty sums, for at most `samples_max` samples.
     pub(crate) fn new(samples_max: usize) -> Self {
         PartSums { samples_max, ..PartSums::default() }
     }
@@ -255,13 +255,8 @@ impl Spent {
 }
 
 impl PartJobs {
-    /// Forgets how many bytes the jobs have: a call begins.
-    pub(crate) fn begin(&mut self) {
-        self.bytes = 0;
-    }
-
-    /// Whether there is room for jobs of `max_bytes`.
-    pub(crate) fn goes_on(&self, max_bytes: usize) -> bool {
+    /// Whether there is room for more jobs.
+    fn goes_on(&self, max_bytes: usize) -> bool {
         self.bytes < max_bytes
     }
 

@@ -24,7 +24,6 @@ impl Hash {
     /// end.
     pub fn cold_jobs(&self, from: u32, all: bool, max_bytes: usize, out: &mut PartJobs) -> Option<u32> {
         let Form::Table(table) = &self.form else { return None };
-        out.begin();
         if let Some(rows) = table.as_segment() {
             out.add_values(rows, all, max_bytes);
             return None;
@@ -60,7 +59,7 @@ impl Hash {
         match (part, new) {
             (Part::Fields(segment), new) => {
                 let new = new.map(parts::Form::into_fields);
-                table.change_segment(&segment, need, new).map(|old| Spent::of(parts::Form::Fields(old)))
+                table.change_segment(&segment, new).map(|old| Spent::of(parts::Form::Fields(old)))
             }
             (Part::Value { name, old }, Some(parts::Form::Value(new))) => {
                 table.change_value(&name, &old, new).then(|| Spent::of(parts::Form::Value(old)))

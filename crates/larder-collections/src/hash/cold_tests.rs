@@ -1,22 +1,14 @@
 //! Large hashes whose values are compressed and made plain between any two changes, beside a model, with clones that must not notice.
 
-use crate::cold::parts::PartJobs;
-use crate::cold::{DictionaryRef, add, stats, sweep};
+use crate::cold::testing::Tools;
+use crate::cold::{stats, sweep};
 use crate::hash::{FieldExpiry, Hash, HashLimits};
-use larder_packed::dictionary::{Compressor, Dictionary};
 use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const TEXT: &str =
     "{\"name\":\"alpha beta\",\"mail\":\"alpha.beta@example.com\",\"roles\":[\"member\",\"editor\"]}";
-
-fn tools() -> (DictionaryRef, Compressor) {
-    let dictionary = Dictionary::of(TEXT.as_bytes().into()).expect("it is one");
-    let dictionary = add(dictionary).expect("there is a number");
-    let compressor = dictionary.compressor().expect("there is memory");
-    (dictionary, compressor)
-}
 
 fn value(rng: &mut fastrand::Rng) -> Vec<u8> {
     match rng.u32(..8) {
@@ -31,34 +23,9 @@ fn short(rng: &mut fastrand::Rng) -> Vec<u8> {
     format!("{}{}", &TEXT[..rng.usize(10..TEXT.len())], rng.u32(..)).into_bytes()
 }
 
-/// One walk over the whole hash; how many parts got another form.
-fn walk(hash: &mut Hash, all: bool, (dictionary, compressor): &mut (DictionaryRef, Compressor)) -> usize {
-    let (mut next, mut changed) = (Some(0), 0);
-    while let Some(from) = next {
-        let mut found = PartJobs::default();
-        next = hash.cold_jobs(from, all, 10_000, &mut found);
-        assert!(next.is_none_or(|next| next > from));
-        for job in found.jobs {
-            let done = if job.compresses() {
-                job.run(dictionary, compressor)
-            } else {
-                job.run_plain().expect("it needs none")
-            };
-            changed += usize::from(hash.apply_cold(done).is_some());
-        }
-    }
-    changed
-}
-
-/// How many parts are cold.
+/// The number of cold parts.
 fn cold(hash: &Hash) -> u64 {
-    let (mut next, mut sum) = (Some(0), 0);
-    while let Some(from) = next {
-        let mut found = PartJobs::default();
-        next = hash.cold_jobs(from, false, usize::MAX, &mut found);
-        sum += found.cold.count;
-    }
-    sum
+    hash.part_sums(0).cold.count
 }
 
 fn check(hash: &Hash, model: &Model) {
@@ -72,7 +39,7 @@ fn check(hash: &Hash, model: &Model) {
 #[test]
 fn changes_and_walks_agree_with_a_model() {
     let first = larder_testkit::seed(61);
-    let mut tools = tools();
+    let mut tools = Tools::of(TEXT);
     for seed in first..first + 8 {
         let mut rng = fastrand::Rng::with_seed(seed);
         // Half of the hashes have nothing but short values, so that segments are compressed.
@@ -84,7 +51,7 @@ fn changes_and_walks_agree_with_a_model() {
             let (hash, model) = &mut all[at];
             let name = format!("field:{}", rng.u32(..3000)).into_bytes();
             match rng.u32(..44) {
-                0 => drop(walk(hash, rng.bool(), &mut tools)),
+                0 => drop(tools.walk(hash, rng.bool())),
                 40 => {
                     hash.set_expiry(&name, rng.bool().then_some(1 << 40), 0);
                 }
@@ -134,7 +101,7 @@ fn changes_and_walks_agree_with_a_model() {
 
 #[test]
 fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
-    let mut tools = tools();
+    let mut tools = Tools::of(TEXT);
     let mut hash = Hash::new();
     let model: Model = (0..2000)
         .map(|at| (format!("id:{at}").into_bytes(), format!("{TEXT}{at}{TEXT}").into_bytes()))
@@ -146,11 +113,11 @@ fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
     let before = hash.memory_bytes();
     let name = b"id:77";
     for _ in 0..4 {
-        assert_eq!(walk(&mut hash, false, &mut tools), 0);
+        assert_eq!(tools.walk(&mut hash, false), 0);
         assert_eq!(hash.get(name, 0), Some(&model[&name[..]][..]));
     }
     // All but the one that was read.
-    assert_eq!(walk(&mut hash, false, &mut tools), 1999);
+    assert_eq!(tools.walk(&mut hash, false), 1999);
     assert!(hash.memory_bytes() * 2 < before, "{} of {before}", hash.memory_bytes());
     check(&hash, &model);
     // Whoever copies the hash leaves it as it is.
@@ -165,7 +132,7 @@ fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
     let mut changed = 0;
     for _ in 0..3 {
         assert_eq!(hash.get(name, 0), Some(&model[&name[..]][..]));
-        changed += walk(&mut hash, false, &mut tools);
+        changed += tools.walk(&mut hash, false);
     }
     assert!((1..=2).contains(&changed), "id:99, and id:77 has been compressed meanwhile: {changed}");
     // A change makes one value plain.

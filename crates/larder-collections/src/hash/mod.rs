@@ -388,7 +388,7 @@ impl Hash {
         let Form::Table(table) = &self.form else { return self.iter(now_ms).for_each(f) };
         table.read_all(|row| {
             let field = Field::of(row);
-            if field.expire_at_ms.is_none_or(|at| at > now_ms) {
+            if field.is_live(now_ms) {
                 f(field);
             }
         });

@@ -17,7 +17,6 @@ impl Set {
     /// Adds jobs for segments from a position on, 0 at first: see [`Hash::cold_jobs`](crate::hash::Hash::cold_jobs).
     pub fn cold_jobs(&self, from: u32, all: bool, max_bytes: usize, out: &mut PartJobs) -> Option<u32> {
         let strings = self.strings().filter(|_| !self.is_shared())?;
-        out.begin();
         strings.walk_segments(from, |at, segment| {
             out.add_segment((at, segment), Table::<Member>::tag_of, all, max_bytes)
         })
@@ -34,13 +33,13 @@ impl Set {
 
     /// Puts the result of a job in its place: see [`Hash::apply_cold`](crate::hash::Hash::apply_cold).
     pub fn apply_cold(&mut self, done: PartDone) -> Option<Spent> {
-        let PartDone { part: Part::Members(segment), need, new } = done else { return None };
+        let PartDone { part: Part::Members(segment), new, .. } = done else { return None };
         let strings = match self {
             Set::Ints(_) => return None,
             Set::Strings(strings) => strings,
             Set::Both(parts) => &mut Arc::get_mut(parts)?.strings,
         };
-        let old = strings.change_segment(&segment, need, new.map(Form::into_members))?;
+        let old = strings.change_segment(&segment, new.map(Form::into_members))?;
         Some(Spent::of(Form::Members(old)))
     }
 

@@ -1,21 +1,13 @@
 //! Large sets whose segments are compressed and made plain between any two changes, beside a model, with clones that must not notice.
 
 use super::super::{Set, SetLimits};
-use crate::cold::parts::PartJobs;
-use crate::cold::{DictionaryRef, add, stats, sweep};
-use larder_packed::dictionary::{Compressor, Dictionary};
+use crate::cold::testing::Tools;
+use crate::cold::{stats, sweep};
 use std::collections::BTreeSet;
 
 type Model = BTreeSet<Vec<u8>>;
 
 const TEXT: &str = "https://www.example.com/products/alpha/beta.html?page=";
-
-fn tools() -> (DictionaryRef, Compressor) {
-    let dictionary = Dictionary::of(TEXT.as_bytes().into()).expect("it is one");
-    let dictionary = add(dictionary).expect("there is a number");
-    let compressor = dictionary.compressor().expect("there is memory");
-    (dictionary, compressor)
-}
 
 fn member(rng: &mut fastrand::Rng) -> Vec<u8> {
     match rng.u32(..3000) {
@@ -26,34 +18,9 @@ fn member(rng: &mut fastrand::Rng) -> Vec<u8> {
     }
 }
 
-/// One walk over the whole set; how many segments got another form.
-fn walk(set: &mut Set, all: bool, (dictionary, compressor): &mut (DictionaryRef, Compressor)) -> usize {
-    let (mut next, mut changed) = (Some(0), 0);
-    while let Some(from) = next {
-        let mut found = PartJobs::default();
-        next = set.cold_jobs(from, all, 10_000, &mut found);
-        assert!(next.is_none_or(|next| next > from));
-        for job in found.jobs {
-            let done = if job.compresses() {
-                job.run(dictionary, compressor)
-            } else {
-                job.run_plain().expect("it needs none")
-            };
-            changed += usize::from(set.apply_cold(done).is_some());
-        }
-    }
-    changed
-}
-
-/// How many segments are cold.
+/// The number of cold segments.
 fn cold(set: &Set) -> u64 {
-    let (mut next, mut sum) = (Some(0), 0);
-    while let Some(from) = next {
-        let mut found = PartJobs::default();
-        next = set.cold_jobs(from, false, usize::MAX, &mut found);
-        sum += found.cold.count;
-    }
-    sum
+    set.part_sums(0).cold.count
 }
 
 fn check(set: &Set, model: &Model) {
@@ -69,7 +36,7 @@ fn check(set: &Set, model: &Model) {
 #[test]
 fn changes_and_walks_agree_with_a_model() {
     let first = larder_testkit::seed(83);
-    let mut tools = tools();
+    let mut tools = Tools::of(TEXT);
     let limits = SetLimits::default();
     for seed in first..first + 6 {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -80,7 +47,7 @@ fn changes_and_walks_agree_with_a_model() {
             let (set, model) = &mut all[at];
             let member = member(&mut rng);
             match rng.u32(..60) {
-                0 => drop(walk(set, rng.bool(), &mut tools)),
+                0 => drop(tools.walk(set, rng.bool())),
                 1 if clones < 4 => {
                     let clone = (set.clone(), model.clone());
                     all.push(clone);
@@ -114,17 +81,17 @@ fn changes_and_walks_agree_with_a_model() {
 
 #[test]
 fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
-    let mut tools = tools();
+    let mut tools = Tools::of(TEXT);
     let mut set = Set::new();
     let model: Model = (0..20_000).map(|at| format!("{TEXT}{at}").into_bytes()).collect();
     model.iter().for_each(|member| assert!(set.insert(member, &SetLimits::default())));
     assert!(set.has_cold_parts());
     let before = set.memory_bytes(0);
     for _ in 0..4 {
-        assert_eq!(walk(&mut set, false, &mut tools), 0);
+        assert_eq!(tools.walk(&mut set, false), 0);
         assert!(set.contains(b"https://www.example.com/products/alpha/beta.html?page=77"));
     }
-    let segments = walk(&mut set, false, &mut tools);
+    let segments = tools.walk(&mut set, false);
     assert!(segments > 200 && set.memory_bytes(0) * 3 < before, "{} of {before}", set.memory_bytes(0));
     // Who copies or reads all of the set leaves it as it is.
     let packed = set.memory_bytes(0);
@@ -137,7 +104,7 @@ fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
     let mut changed = 0;
     for _ in 0..3 {
         assert!(set.contains(b"https://www.example.com/products/alpha/beta.html?page=5000"));
-        changed += walk(&mut set, false, &mut tools);
+        changed += tools.walk(&mut set, false);
     }
     assert!(
         (1..=2).contains(&changed),
@@ -146,12 +113,12 @@ fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
     // A set of which all is read in several periods comes back.
     for _ in 0..4 {
         set.for_each(|_| ());
-        walk(&mut set, false, &mut tools);
+        tools.walk(&mut set, false);
     }
     assert_eq!(cold(&set), 0);
     check(&set, &model);
     // A change makes one segment plain.
-    assert!(walk(&mut set, true, &mut tools) > 200);
+    assert!(tools.walk(&mut set, true) > 200);
     let before = cold(&set);
     assert!(set.remove(b"https://www.example.com/products/alpha/beta.html?page=5000"));
     assert_eq!(cold(&set), before - 1);

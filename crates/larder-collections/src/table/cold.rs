@@ -5,7 +5,7 @@ use super::walk::Leaves;
 use super::{FieldValue, Layout, Place, Shape, Table};
 use crate::cold::parts::SegmentPart;
 use crate::key_table::KeyHash;
-use larder_packed::segment::{LeafRows, Need, OutText, Rows, Slot};
+use larder_packed::segment::{LeafRows, OutText, Rows, Slot};
 use std::sync::Arc;
 
 /// The most segments that one call looks into, and that it passes by.
@@ -64,12 +64,11 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         Place::of(H::hash(key)).tag
     }
 
-    /// Puts another form of a segment in its place if it is still the same, or frees its plain copy, if nobody shares the table. Returns what it
-    /// has replaced.
+    /// Puts another form of a segment in its place if it is still the same. Without an old form it frees the plain copy, without a new one it
+    /// notes that the segment stays plain. Does nothing to a table that is shared. Returns what it has replaced.
     pub(crate) fn change_segment(
         &mut self,
         part: &SegmentPart<L>,
-        need: Need,
         new: Option<LeafRows<L>>,
     ) -> Option<LeafRows<L>> {
         let Shape::Tree(tree) = &mut self.shape else { return None };
@@ -84,7 +83,6 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
                 None
             }
             (None, _) => {
-                debug_assert_eq!(need, Need::Clear);
                 tree.root.leaf_mut(part.at).segment_mut().clear();
                 None
             }
@@ -110,7 +108,7 @@ impl<L: Layout> Tree<L> {
         }
     }
 
-    pub(super) fn uncount_segment(&mut self, segment: &LeafRows<L>) {
+    fn uncount_segment(&mut self, segment: &LeafRows<L>) {
         if segment.is_cold() {
             self.cold_segments -= 1;
             self.cold_bytes -= segment.heap_bytes();

@@ -45,14 +45,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 
     /// All entries: of a small table in the order of their insertion, else by position of their segments.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_, L>> + Clone {
-        match &self.shape {
-            Shape::Run { run, .. } => Iter { rows: Block::Run(run.rows()), leaves: Leaves::none() },
-            Shape::Small { rows, .. } => Iter { rows: Block::Segment(rows.rows()), leaves: Leaves::none() },
-            Shape::Tree(tree) => {
-                let mut leaves = Leaves::of(&tree.root);
-                Iter { rows: Block::Segment(leaves.next().expect("a tree has a leaf").rows().rows()), leaves }
-            }
-        }
+        self.all::<Block<'_, L>>()
     }
 
     /// Reads all entries in the order of [`iter`](Self::iter): a use of each, but no compressed segment leaves a copy.
@@ -68,16 +61,18 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 
     /// All entries in the order of [`iter`](Self::iter), for those who copy or count them: no use of any.
     pub fn looks(&self) -> impl Iterator<Item = Look<'_, L>> + Clone {
+        self.all::<LookedBlock<'_, L>>()
+    }
+
+    fn all<'a, B: OfBlock<'a, L>>(&'a self) -> Iter<'a, L, B> {
         match &self.shape {
-            Shape::Run { run, .. } => {
-                Looks { rows: LookedBlock::Plain(Block::Run(run.rows())), leaves: Leaves::none() }
-            }
+            Shape::Run { run, .. } => Iter { block: B::of(Block::Run(run.rows())), leaves: Leaves::none() },
             Shape::Small { rows, .. } => {
-                Looks { rows: LookedBlock::Plain(Block::Segment(rows.rows())), leaves: Leaves::none() }
+                Iter { block: B::of(Block::Segment(rows.rows())), leaves: Leaves::none() }
             }
             Shape::Tree(tree) => {
                 let mut leaves = Leaves::of(&tree.root);
-                Looks { rows: LookedBlock::of(leaves.next().expect("a tree has a leaf")), leaves }
+                Iter { block: B::of_leaf(leaves.next().expect("a tree has a leaf")), leaves }
             }
         }
     }
@@ -144,22 +139,19 @@ impl<L: Layout> Look<'_, L> {
     }
 }
 
-/// All entries of a table, looked at.
-#[derive(Clone)]
-struct Looks<'a, L: Layout> {
-    rows: LookedBlock<'a, L>,
-    leaves: Leaves<'a, L>,
-}
-
-/// The entries of one block: of a copy those from a slot on.
+/// The entries of one block, looked at: of a copy, which has no holes, those from a slot on.
 #[derive(Clone)]
 enum LookedBlock<'a, L: Layout> {
     Plain(Block<'a, L>),
     Copy(Rows<L>, usize),
 }
 
-impl<'a, L: Layout> LookedBlock<'a, L> {
-    fn of(leaf: &'a Leaf<L>) -> Self {
+impl<'a, L: Layout> OfBlock<'a, L> for LookedBlock<'a, L> {
+    fn of(block: Block<'a, L>) -> Self {
+        LookedBlock::Plain(block)
+    }
+
+    fn of_leaf(leaf: &'a Leaf<L>) -> Self {
         match leaf.segment().look() {
             Looked::Plain(rows) => LookedBlock::Plain(Block::Segment(rows.rows())),
             Looked::Copy(rows) => LookedBlock::Copy(rows, 0),
@@ -175,9 +167,9 @@ impl<'a, L: Layout> Iterator for LookedBlock<'a, L> {
         match self {
             LookedBlock::Plain(rows) => rows.next().map(Look::Plain),
             LookedBlock::Copy(rows, next) => {
-                let slot = (*next..rows.page().slots()).find(|&slot| rows.row(slot).is_some())?;
-                *next = slot + 1;
-                Some(Look::Copy(rows.clone(), slot))
+                let slot = *next;
+                *next += 1;
+                (slot < rows.page().slots()).then(|| Look::Copy(rows.clone(), slot))
             }
         }
     }
@@ -186,30 +178,10 @@ impl<'a, L: Layout> Iterator for LookedBlock<'a, L> {
     fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
         match self {
             LookedBlock::Plain(rows) => rows.fold(init, |all, row| f(all, Look::Plain(row))),
-            LookedBlock::Copy(rows, next) => (next..rows.page().slots())
-                .filter(|&slot| rows.row(slot).is_some())
-                .fold(init, |all, slot| f(all, Look::Copy(rows.clone(), slot))),
-        }
-    }
-}
-
-impl<'a, L: Layout> Iterator for Looks<'a, L> {
-    type Item = Look<'a, L>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(row) = self.rows.next() {
-                return Some(row);
+            LookedBlock::Copy(rows, next) => {
+                (next..rows.page().slots()).fold(init, |all, slot| f(all, Look::Copy(rows.clone(), slot)))
             }
-            self.rows = LookedBlock::of(self.leaves.next()?);
         }
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-        let first = self.rows.fold(init, &mut f);
-        self.leaves.fold(first, |all, leaf| LookedBlock::of(leaf).fold(all, &mut f))
     }
 }
 
@@ -218,11 +190,20 @@ fn tagged<L: Layout>(rows: &Rows<L>, index: usize) -> Row<'_, L> {
     rows.row(index).expect("a tag belongs to an entry")
 }
 
-/// All entries of a table. What a chain of adapters does here costs more than the entries themselves.
+/// All entries of a table, block by block. What a chain of adapters does here costs more than the entries themselves.
 #[derive(Clone)]
-struct Iter<'a, L: Layout> {
-    rows: Block<'a, L>,
+struct Iter<'a, L: Layout, B> {
+    block: B,
     leaves: Leaves<'a, L>,
+}
+
+/// The entries of one block, as an iterator.
+trait OfBlock<'a, L: Layout>: Iterator + Clone {
+    /// Of a run or a segment.
+    fn of(block: Block<'a, L>) -> Self;
+
+    /// Of a leaf's segment.
+    fn of_leaf(leaf: &'a Leaf<L>) -> Self;
 }
 
 /// The entries of a run or of a segment.
@@ -252,24 +233,36 @@ impl<'a, L: Layout> Iterator for Block<'a, L> {
     }
 }
 
-impl<'a, L: Layout> Iterator for Iter<'a, L> {
-    type Item = Row<'a, L>;
+impl<'a, L: Layout> OfBlock<'a, L> for Block<'a, L> {
+    #[inline]
+    fn of(block: Block<'a, L>) -> Self {
+        block
+    }
+
+    #[inline]
+    fn of_leaf(leaf: &'a Leaf<L>) -> Self {
+        Block::Segment(leaf.rows().rows())
+    }
+}
+
+impl<'a, L: Layout, B: OfBlock<'a, L>> Iterator for Iter<'a, L, B> {
+    type Item = B::Item;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(row) = self.rows.next() {
+            if let Some(row) = self.block.next() {
                 return Some(row);
             }
-            self.rows = Block::Segment(self.leaves.next()?.rows().rows());
+            self.block = B::of_leaf(self.leaves.next()?);
         }
     }
 
     /// `for_each` uses this: one loop for each block, which does not ask at every entry what the block is.
     #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-        let first = self.rows.fold(init, &mut f);
-        self.leaves.fold(first, |all, leaf| leaf.rows().rows().fold(all, &mut f))
+    fn fold<R, F: FnMut(R, Self::Item) -> R>(self, init: R, mut f: F) -> R {
+        let first = self.block.fold(init, &mut f);
+        self.leaves.fold(first, |all, leaf| B::of_leaf(leaf).fold(all, &mut f))
     }
 }
 

@@ -213,7 +213,7 @@ impl Compressing {
                         return self.streams.push((entry.key().into(), is_due(&entry, true)));
                     }
                     value => {
-                        if has_cold_parts(value) {
+                        if value.has_cold_parts() {
                             self.in_parts.push(entry.key().into());
                         }
                         if !is_due(&entry, plan.all) {
@@ -388,15 +388,6 @@ fn apply_nodes(value: &mut Value, done: Vec<NodeDone>) {
     let Value::Stream(stream) = value else { return };
     for one in done {
         stream.apply_cold(one);
-    }
-}
-
-/// Whether a hash or a set is so large that its parts are compressed one by one.
-fn has_cold_parts(value: &Value) -> bool {
-    match value {
-        Value::Hash(hash) => hash.has_cold_parts(),
-        Value::Set(set) => set.has_cold_parts(),
-        _ => false,
     }
 }
 

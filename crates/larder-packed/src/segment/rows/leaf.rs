@@ -96,7 +96,7 @@ impl<L: Layout> LeafRows<L> {
         }
     }
 
-    /// The segment of somebody who copies or counts: no use, and nothing stays.
+    /// The segment, for somebody who copies or counts: this is no use of it, and leaves no copy.
     pub fn look(&self) -> Looked<'_, L> {
         match self.plain() {
             Some(rows) => Looked::Plain(rows),
@@ -104,7 +104,7 @@ impl<L: Layout> LeafRows<L> {
         }
     }
 
-    /// The segment of somebody who reads all of the table: a use, but nothing stays.
+    /// The segment, for somebody who reads all of the table: this is a use of it, but leaves no copy.
     pub fn read(&self) -> Looked<'_, L> {
         match self.plain() {
             Some(rows) => rows.note_use(),
@@ -163,7 +163,7 @@ impl<L: Layout> LeafRows<L> {
         let before = self.plain().filter(|rows| may_be_cold(rows))?.page().capacity_bytes();
         let max = if is_forced { before * 2 + ROOM_FORCED } else { before - before / 8 };
         let cold = Cold::<Rows<L>>::of(&self.packed(), dictionary, compressor, tag, max)?;
-        Some(LeafRows(cold.into_raw().map_addr(|addr| addr | COLD), PhantomData))
+        Some(LeafRows::of_cold(cold))
     }
 
     /// The bytes that are compressed; none of a compressed segment.
@@ -199,9 +199,7 @@ impl<L: Layout> LeafRows<L> {
     /// Frees the copy of a compressed segment, unless somebody shares that.
     pub fn clear(&mut self) {
         if self.is_cold() {
-            // SAFETY: the copy of the reference is not dropped, and the only one that is used.
-            let mut cold = ManuallyDrop::new(unsafe { Cold::<Rows<L>>::from_raw(self.untagged()) });
-            cold.clear();
+            self.cold().clear();
         }
     }
 
@@ -215,11 +213,15 @@ impl<L: Layout> LeafRows<L> {
         if !self.is_cold() {
             return self.rows_mut().move_blocks(mover);
         }
-        // SAFETY: as in `clear`; the pointer that is good afterwards takes its place.
-        let mut cold = ManuallyDrop::new(unsafe { Cold::<Rows<L>>::from_raw(self.untagged()) });
+        let mut cold = self.cold();
         if cold.move_block(mover) {
-            self.0 = ManuallyDrop::into_inner(cold).into_raw().map_addr(|addr| addr | COLD);
+            // The pointer that is good now takes the place of the other.
+            self.0 = tagged(ManuallyDrop::into_inner(cold));
         }
+    }
+
+    fn of_cold(cold: Cold<Rows<L>>) -> Self {
+        LeafRows(tagged(cold), PhantomData)
     }
 
     #[cold]
@@ -229,8 +231,9 @@ impl<L: Layout> LeafRows<L> {
         unsafe { &*rows }
     }
 
+    /// The compressed segment, as this knows it: a copy of the reference, of which one is used at a time.
     fn cold(&self) -> ManuallyDrop<Cold<Rows<L>>> {
-        // SAFETY: the bit says so to all callers; this copy of the reference is not dropped.
+        // SAFETY: all callers know by the bit that it is one; this copy of the reference is not dropped.
         ManuallyDrop::new(unsafe { Cold::from_raw(self.untagged()) })
     }
 
@@ -238,6 +241,11 @@ impl<L: Layout> LeafRows<L> {
         let ptr = self.0.as_ptr().map_addr(|addr| addr & !COLD);
         NonNull::new(ptr).expect("nothing lies at address zero")
     }
+}
+
+/// The pointer of a compressed segment, as it is kept.
+fn tagged<L: Layout>(cold: Cold<Rows<L>>) -> NonNull<u8> {
+    cold.into_raw().map_addr(|addr| addr | COLD)
 }
 
 /// Whether a segment may be compressed.
@@ -249,10 +257,7 @@ impl<L: Layout> Clone for LeafRows<L> {
     fn clone(&self) -> Self {
         match self.plain() {
             Some(rows) => LeafRows::new(rows.clone()),
-            None => {
-                let cold = Cold::clone(&self.cold());
-                LeafRows(cold.into_raw().map_addr(|addr| addr | COLD), PhantomData)
-            }
+            None => LeafRows::of_cold(Cold::clone(&self.cold())),
         }
     }
 }

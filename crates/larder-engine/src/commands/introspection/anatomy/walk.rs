@@ -189,7 +189,7 @@ impl Batch {
                     list = Some(of.clone());
                 }
             }
-            if has_parts(&value) {
+            if value.has_cold_parts() || matches!(&*value, Value::Stream(_)) {
                 in_parts = Some(value.clone());
             }
         }
@@ -235,17 +235,7 @@ impl Times {
     }
 }
 
-/// Whether parts of a value may be compressed one by one.
-fn has_parts(value: &Value) -> bool {
-    match value {
-        Value::Hash(hash) => hash.has_cold_parts(),
-        Value::Set(set) => set.has_cold_parts(),
-        Value::Stream(_) => true,
-        _ => false,
-    }
-}
-
-/// What can be said of them.
+/// The sums over the parts of a collection.
 fn sums_of(value: &Value) -> PartSums {
     match value {
         Value::Hash(hash) => hash.part_sums(SAMPLES_OF_PARTS),
