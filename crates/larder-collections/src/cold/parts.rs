@@ -115,12 +115,11 @@ impl PartSums {
 
     /// Adds a segment.
     pub(crate) fn add_segment<L: Layout>(&mut self, segment: &LeafRows<L>) {
-        match (segment.cold_bytes(), segment.plain()) {
-            (Some(cold), _) => self.cold.add(cold.raw, cold.heap),
-            (None, Some(rows)) if !rows.may_have_outs() => {
-                self.add_plain(rows.page().content_bytes(), || segment.packed());
-            }
-            (None, _) => {}
+        if let Some(cold) = segment.cold_bytes() {
+            self.cold.add(cold.raw, cold.heap);
+        }
+        if let Some(rows) = segment.compressible() {
+            self.add_plain(rows.page().content_bytes(), || segment.packed());
         }
     }
 

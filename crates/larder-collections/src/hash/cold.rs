@@ -16,6 +16,11 @@ impl Hash {
         matches!(&self.form, Form::Table(table) if table.as_run().is_none())
     }
 
+    /// Number of compressed segments. O(1).
+    pub fn cold_segments(&self) -> usize {
+        self.table().map_or(0, Table::cold_segments)
+    }
+
     /// Adds jobs for parts from a position on, 0 at first: to compress those that were not used for
     /// [`UNUSED_WALKS`](larder_packed::segment::UNUSED_WALKS) walks, to make plain those that are read repeatedly, and to free plain copies.
     /// Counts the walk for each part. With `all`, every part that may shrink is compressed.

@@ -14,6 +14,11 @@ impl Set {
         self.strings().is_some_and(Table::has_segments)
     }
 
+    /// Number of compressed segments. O(1).
+    pub fn cold_segments(&self) -> usize {
+        self.strings().map_or(0, Table::cold_segments)
+    }
+
     /// Adds jobs for segments from a position on, 0 at first: see [`Hash::cold_jobs`](crate::hash::Hash::cold_jobs).
     pub fn cold_jobs(&self, from: u32, all: bool, max_bytes: usize, out: &mut PartJobs) -> Option<u32> {
         let strings = self.strings().filter(|_| !self.is_shared())?;

@@ -1,6 +1,7 @@
 //! Large sets whose segments are compressed and made plain between any two changes, beside a model, with clones that must not notice.
 
 use super::super::{Set, SetLimits};
+use crate::cold::parts::PartJobs;
 use crate::cold::testing::Tools;
 use crate::cold::{stats, sweep};
 use std::collections::BTreeSet;
@@ -80,6 +81,40 @@ fn changes_and_walks_agree_with_a_model() {
 }
 
 #[test]
+fn what_a_clone_shares_is_left_alone() {
+    let mut tools = Tools::of(TEXT);
+    let mut set = Set::new();
+    (0..20_000).for_each(|at| assert!(set.insert(format!("{TEXT}{at}").as_bytes(), &SetLimits::default())));
+    let clone = set.clone();
+    // The roots part, and all but the way to one segment stays shared.
+    assert!(set.insert(b"one more", &SetLimits::default()));
+    let changed = tools.walk(&mut set, true);
+    assert!(changed < 64, "{changed} segments are compressed while a clone has them as they are");
+    assert_eq!(cold(&clone), 0);
+    drop(clone);
+    assert!(tools.walk(&mut set, true) > 100);
+    set.check_invariants();
+}
+
+#[test]
+fn a_scan_of_what_is_called_a_listpack_leaves_no_copies() {
+    let mut tools = Tools::of(TEXT);
+    let limits = SetLimits { listpack_count_max: 1 << 20, ..SetLimits::default() };
+    let mut set = Set::new();
+    (0..20_000).for_each(|at| assert!(set.insert(format!("{TEXT}{at}").as_bytes(), &limits)));
+    assert!(tools.walk(&mut set, true) > 200);
+    let mut seen = 0;
+    assert_eq!(set.scan(0, 10, |_| seen += 1), 0);
+    assert_eq!(seen, 20_000);
+    // The second walk after it would free copies.
+    for _ in 0..3 {
+        let mut found = PartJobs::default();
+        assert!(set.cold_jobs(0, false, usize::MAX, &mut found).is_some());
+        assert!(found.jobs.is_empty() && found.cold.count > 200);
+    }
+}
+
+#[test]
 fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
     let mut tools = Tools::of(TEXT);
     let mut set = Set::new();
@@ -122,6 +157,14 @@ fn what_nobody_uses_shrinks_and_what_is_read_comes_back() {
     let before = cold(&set);
     assert!(set.remove(b"https://www.example.com/products/alpha/beta.html?page=5000"));
     assert_eq!(cold(&set), before - 1);
+    // A change that changes nothing makes none plain.
+    let before = cold(&set);
+    for at in 0..20_000 {
+        assert!(!set.remove(format!("none:{at}").as_bytes()));
+        assert_eq!(set.insert(format!("{TEXT}{at}").as_bytes(), &SetLimits::default()), at == 5000);
+    }
+    // That of the member that was removed and is back, at most.
+    assert!(cold(&set) + 1 >= before, "{} of {before}", cold(&set));
     let users = stats().users;
     drop((set, tools));
     sweep();

@@ -72,7 +72,7 @@ impl Set {
     /// A member that is in the set during the whole scan is seen at least once, whatever happens to the set meanwhile.
     pub fn scan(&self, cursor: u64, count: usize, mut f: impl FnMut(Element<'_>)) -> u64 {
         if self.encoding() != SetEncoding::Hashtable {
-            self.iter().for_each(f);
+            self.looks().for_each(|member| f(member.element()));
             return 0;
         }
         let mut left = count;

@@ -26,6 +26,14 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         matches!(&self.shape, Shape::Tree(_))
     }
 
+    /// Number of compressed segments. O(1).
+    pub(crate) fn cold_segments(&self) -> usize {
+        match &self.shape {
+            Shape::Tree(tree) => tree.cold_segments as usize,
+            _ => 0,
+        }
+    }
+
     /// Calls `visit` with all segments of a tree.
     pub(crate) fn each_segment<'a>(&'a self, mut visit: impl FnMut(&'a LeafRows<L>)) {
         if let Shape::Tree(tree) = &self.shape {
@@ -34,8 +42,8 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     }
 
     /// Calls `visit` with the segments of a tree from a position on, and their first positions. It says whether to go on, or None for a segment
-    /// in which nothing is to be done. Looks into 16 segments at most; returns the position to go on from, or None at the end. Passes by a tree that
-    /// is shared with a clone: it could not be changed.
+    /// in which nothing is to be done. Looks into 16 segments at most; returns the position to go on from, or None at the end. Passes by a tree, and
+    /// segments of one, that a clone shares: they could not be changed.
     pub(crate) fn walk_segments<'a>(
         &'a self,
         from: u32,
@@ -49,7 +57,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         for _ in 0..PASSED_BY_MAX {
             let (leaf, depth) = tree.root.leaf_with_depth(at);
             let start = leaf_start(at, depth);
-            let goes_on = visit(start, leaf.segment());
+            let goes_on = if tree.root.is_own(at) { visit(start, leaf.segment()) } else { None };
             looked_into += usize::from(goes_on.is_some());
             at = u32::try_from(u64::from(start) + (1 << (u32::BITS - depth))).ok()?;
             if goes_on == Some(false) || looked_into == LOOKED_INTO_MAX {
@@ -65,7 +73,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     }
 
     /// Puts another form of a segment in its place if it is still the same. Without an old form it frees the plain copy, without a new one it
-    /// notes that the segment stays plain. Does nothing to a table that is shared. Returns what it has replaced.
+    /// notes that the segment stays plain. Does nothing to what is shared. Returns what it has replaced.
     pub(crate) fn change_segment(
         &mut self,
         part: &SegmentPart<L>,
@@ -75,7 +83,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         let tree = Arc::get_mut(tree)?;
         match (&part.old, new) {
             (Some(old), Some(new)) => {
-                let is_same = tree.root.leaf(part.at).segment().is_same(old);
+                let is_same = tree.root.own_leaf_mut(part.at)?.segment().is_same(old);
                 is_same.then(|| tree.replace_segment(part.at, new))
             }
             (Some(old), None) => {
@@ -83,7 +91,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
                 None
             }
             (None, _) => {
-                tree.root.leaf_mut(part.at).segment_mut().clear();
+                tree.root.own_leaf_mut(part.at)?.segment_mut().clear();
                 None
             }
         }
@@ -138,7 +146,7 @@ impl<H: KeyHash> Table<FieldValue, H> {
     }
 
     /// The segment of a key, its slot there, and the count of bytes that includes the segment's, if there is one. None without such a key, for
-    /// a segment that is compressed, and for a tree that is shared.
+    /// a segment that is compressed, and for what is shared.
     fn own_rows(&mut self, key: &[u8]) -> Option<(&mut Rows<FieldValue>, Slot, Option<&mut usize>)> {
         let place = Place::of(H::hash(key));
         let (rows, heap_bytes) = match &mut self.shape {
@@ -146,7 +154,7 @@ impl<H: KeyHash> Table<FieldValue, H> {
             Shape::Small { rows, .. } => (rows, None),
             Shape::Tree(tree) => {
                 let tree = Arc::get_mut(tree)?;
-                let segment = tree.root.leaf_mut(place.position).segment_mut();
+                let segment = tree.root.own_leaf_mut(place.position)?.segment_mut();
                 segment.plain()?;
                 (segment.rows_mut(), Some(&mut tree.heap_bytes))
             }

@@ -104,6 +104,34 @@ impl<L: Layout> Child<L> {
         }
     }
 
+    /// The same for changes that are made only if nobody shares anything on the way; None if somebody does.
+    pub fn own_leaf_mut(&mut self, position: u32) -> Option<&mut Leaf<L>> {
+        let (mut child, mut rest) = (self, position);
+        loop {
+            match child {
+                Child::Leaf(leaf) => return Some(leaf),
+                Child::Node(node) => {
+                    let at = node.index(rest >> (POSITION_BITS - LEVEL_BITS));
+                    child = &mut Arc::get_mut(&mut node.children)?[at];
+                }
+            }
+            rest <<= LEVEL_BITS;
+        }
+    }
+
+    /// Whether nobody shares anything on the way to the leaf of a position.
+    pub fn is_own(&self, position: u32) -> bool {
+        let (mut child, mut rest) = (self, position);
+        while let Child::Node(node) = child {
+            if Arc::strong_count(&node.children) > 1 {
+                return false;
+            }
+            child = &node.children[node.index(rest >> (POSITION_BITS - LEVEL_BITS))];
+            rest <<= LEVEL_BITS;
+        }
+        true
+    }
+
     /// The leaf of a position, and its depth as the directory knows it, without a look at the segment.
     pub fn leaf_with_depth(&self, position: u32) -> (&Leaf<L>, u32) {
         let (mut child, mut rest, mut depth, mut level) = (self, position, 0, 0);

@@ -62,6 +62,13 @@ impl<L: Layout> Tree<L> {
         replaces: bool,
         sought: Sought,
     ) -> bool {
+        if !replaces
+            && self
+                .cold_rows(place.position)
+                .is_some_and(|rows| sought.row(rows, place, L::new_key(new)).is_some())
+        {
+            return false;
+        }
         self.thaw_at(place.position);
         loop {
             let depth_max = self.depth_max();
@@ -90,6 +97,15 @@ impl<L: Layout> Tree<L> {
             }
             return true;
         }
+    }
+
+    /// The entries of a position's segment if that is compressed, for a look before a change that may change nothing: the copy, which stays.
+    fn cold_rows(&self, position: u32) -> Option<&Rows<L>> {
+        if self.cold_segments == 0 {
+            return None;
+        }
+        let segment = self.root.leaf(position).segment();
+        segment.is_cold().then(|| segment.rows())
     }
 
     /// Makes the segment of a position plain, if it is compressed: before it is changed.
@@ -131,6 +147,9 @@ impl<L: Layout> Tree<L> {
         key: &[u8],
         visit: impl FnOnce(Row<'_, L>) -> R,
     ) -> Option<R> {
+        if self.cold_rows(place.position).is_some_and(|rows| rows.find(place.tag, key).is_none()) {
+            return None;
+        }
         self.thaw_at(place.position);
         let leaf = self.root.leaf_mut(place.position);
         let row = leaf.rows().find(place.tag, key)?;
@@ -249,16 +268,17 @@ impl<L: Layout> Tree<L> {
         let (mut before, mut after) = (0, 0);
         let (mut cold_segments, mut cold_bytes) = (0, 0);
         let merged = self.root.merge(position, &mut |left, right| {
-            let (a, b) = (left.rows().page(), right.rows().page());
+            let (left_rows, right_rows) = (left.segment().look(), right.segment().look());
+            let (a, b) = (left_rows.page(), right_rows.page());
             let bytes = a.content_bytes() + b.content_bytes();
             let fits = bytes * 100 <= SEGMENT_BYTES_MAX * MERGE_PERCENT
                 && (a.live() + b.live()) * 100 <= SEGMENT_SLOTS_MAX * MERGE_PERCENT;
             fits.then(|| {
-                let mut rows = Rows::join(left.rows(), right.rows());
+                let mut rows = Rows::join(&left_rows, &right_rows);
                 rows.set_depth(a.depth() - 1);
-                for leaf in [left, right] {
+                for (leaf, page) in [(left, a), (right, b)] {
                     match leaf.segment().cold_bytes() {
-                        None => before += leaf.rows().page().capacity_bytes(),
+                        None => before += page.capacity_bytes(),
                         Some(cold) => {
                             cold_segments += 1;
                             cold_bytes += cold.heap;

@@ -35,6 +35,14 @@ const BYTES_MOMENT: usize = 4 << 20;
 /// Bytes of compressed strings that take as long to be read.
 pub(crate) const COLD_BYTES_MOMENT: usize = 1 << 20;
 
+/// Elements that are read in the time in which a segment is decompressed.
+const ELEMENTS_PER_COLD_SEGMENT: u64 = 50;
+
+/// How many elements take as long as lookups of as many in a collection with so many compressed segments.
+pub(crate) fn lookups_as_elements(lookups: u64, cold_segments: usize) -> u64 {
+    lookups.saturating_add(lookups.min(cold_segments as u64) * ELEMENTS_PER_COLD_SEGMENT)
+}
+
 /// How many elements take as long as this many bytes of strings.
 pub(crate) fn bytes_as_elements(bytes: usize) -> u64 {
     bytes as u64 / (BYTES_MOMENT as u64 / MOMENT)

@@ -21,7 +21,7 @@ pub(crate) mod stream_replies;
 mod strings;
 mod typed;
 
-pub(crate) use long::{COLD_BYTES_MOMENT, MOMENT, bytes_as_elements};
+pub(crate) use long::{COLD_BYTES_MOMENT, MOMENT, bytes_as_elements, lookups_as_elements};
 pub(crate) use typed::Typed;
 
 use crate::aof::effects::Effects;

@@ -2,7 +2,7 @@
 
 use crate::commands::draw::draw_repeatedly;
 use crate::commands::scan::{Scan, Without, parse_cursor, reply_step_of};
-use crate::context::{Context, bytes_as_elements};
+use crate::context::{Context, bytes_as_elements, lookups_as_elements};
 use crate::error::{CommandError, CommandResult};
 use crate::text::number;
 use crate::text::word::is_word;
@@ -46,7 +46,10 @@ pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     // On a replica, in `import-mode`, and while writes are paused, overdue fields are there until they may be deleted, though they are
     // not shown.
     let counts_all = context.leaves_overdue();
-    read(context, args, |hash, due_ms, reply| {
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    // Those that are due have to be counted.
+    let cost = |hash: &Hash| if counts_all || hash.soonest() > due_ms { 0 } else { hash.len() as u64 };
+    context.read_long(&key, cost, |hash: Option<&Hash>, reply| {
         let len = |hash: &Hash| if counts_all { hash.len() } else { hash.live(due_ms) };
         reply.count(hash.map_or(0, len));
         Ok(())
@@ -111,8 +114,8 @@ fn cost(hash: &Hash) -> u64 {
 /// The same for some fields of it, if they are like the others.
 fn cost_of_some(hash: &Hash, fields: u64) -> u64 {
     let len = hash.len().max(1) as u64;
-    fields
-        .max(u64::try_from(u128::from(cost(hash)) * u128::from(fields) / u128::from(len)).unwrap_or(u64::MAX))
+    let part = u128::from(cost(hash)) * u128::from(fields) / u128::from(len);
+    lookups_as_elements(fields, hash.cold_segments()).max(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
 /// Replies with something of every field: `write` of all that are live, after `open` for their number. `cost` is in elements.

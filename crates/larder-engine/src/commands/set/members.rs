@@ -1,7 +1,7 @@
 //! Adding, removing, moving and finding members.
 
 use super::write_members;
-use crate::context::Context;
+use crate::context::{Context, lookups_as_elements};
 use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
@@ -107,7 +107,8 @@ pub(super) fn sismember(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
 pub(super) fn smismember(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     let members = args.from(2);
-    context.read_value(&key, |set: Option<&Set>, reply| {
+    let cost = |set: &Set| lookups_as_elements(members.len() as u64, set.cold_segments());
+    context.read_long(&key, cost, |set: Option<&Set>, reply| {
         reply.array(members.len());
         for member in members.iter() {
             reply.int(i64::from(set.is_some_and(|set| set.contains(member))));

@@ -160,7 +160,7 @@ impl<L: Layout> LeafRows<L> {
         tag: fn(&[u8]) -> u8,
         is_forced: bool,
     ) -> Option<LeafRows<L>> {
-        let before = self.plain().filter(|rows| may_be_cold(rows))?.page().capacity_bytes();
+        let before = self.compressible()?.page().capacity_bytes();
         let max = if is_forced { before * 2 + ROOM_FORCED } else { before - before / 8 };
         let cold = Cold::<Rows<L>>::of(&self.packed(), dictionary, compressor, tag, max)?;
         Some(LeafRows::of_cold(cold))
@@ -169,16 +169,24 @@ impl<L: Layout> LeafRows<L> {
     /// The bytes that are compressed; none of a compressed segment.
     pub fn packed(&self) -> Vec<u8> {
         let mut packed = Vec::new();
-        if let Some(rows) = self.plain().filter(|rows| may_be_cold(rows)) {
+        if let Some(rows) = self.compressible() {
             rows.pack_into(&mut packed);
         }
         packed
     }
 
+    /// The segment if it is plain and may be compressed: no use.
+    pub fn compressible(&self) -> Option<&Rows<L>> {
+        let may_be = |rows: &&Rows<L>| {
+            !rows.may_have_outs() && (CONTENT_MIN..=CONTENT_MAX).contains(&rows.page().content_bytes())
+        };
+        self.plain().filter(may_be)
+    }
+
     /// Counts a walk; what the segment needs. With `all`, every plain one is to be compressed that may shrink, and none becomes plain.
     pub fn walk(&self, all: bool) -> Option<Need> {
         if let Some(rows) = self.plain() {
-            let may_shrink = may_be_cold(rows) && !rows.is_shared();
+            let may_shrink = self.compressible().is_some() && !rows.is_shared();
             let is_due = rows.count_walk() || all;
             return (may_shrink && is_due && !rows.stays()).then_some(Need::Compress);
         }
@@ -246,11 +254,6 @@ impl<L: Layout> LeafRows<L> {
 /// The pointer of a compressed segment, as it is kept.
 fn tagged<L: Layout>(cold: Cold<Rows<L>>) -> NonNull<u8> {
     cold.into_raw().map_addr(|addr| addr | COLD)
-}
-
-/// Whether a segment may be compressed.
-fn may_be_cold<L: Layout>(rows: &Rows<L>) -> bool {
-    !rows.may_have_outs() && (CONTENT_MIN..=CONTENT_MAX).contains(&rows.page().content_bytes())
 }
 
 impl<L: Layout> Clone for LeafRows<L> {
